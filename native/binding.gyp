@@ -1,0 +1,50 @@
+# One build for the three native parts: the addon, and the two static programs that run inside the cage.
+# Warnings are errors. The programs are static PIE, stripped: they need nothing of the host's libraries.
+{
+  'target_defaults': {
+    'cflags!': ['-Wno-unused-parameter'],
+    'cflags': [
+      '-std=c17', '-Wall', '-Wextra', '-Wshadow', '-Wformat=2',
+      '-fvisibility=hidden', '-fstack-protector-strong',
+    ],
+    'defines': ['_GNU_SOURCE'],
+    'configurations': {
+      'Release': {
+        'cflags': ['-Werror', '-U_FORTIFY_SOURCE', '-D_FORTIFY_SOURCE=3'],
+        'ldflags': ['-Wl,-z,relro', '-Wl,-z,now', '-Wl,-z,noexecstack'],
+      },
+    },
+    'target_conditions': [
+      ['_type=="executable"', {
+        'cflags!': ['-fPIC', '-fno-omit-frame-pointer'],
+        'cflags': ['-fPIE', '-ffunction-sections', '-fdata-sections'],
+        'ldflags!': ['-rdynamic'],
+        'ldflags': ['-static-pie', '-s', '-Wl,--gc-sections'],
+      }],
+    ],
+  },
+  'targets': [
+    {
+      'target_name': 'chio_native',
+      'sources': [
+        'addon/module.c',
+        'addon/failure.c',
+        'addon/value.c',
+        'addon/clock.c',
+        'addon/descriptor.c',
+        'addon/peer.c',
+      ],
+      'defines': ['NAPI_VERSION=8'],
+    },
+    {
+      'target_name': 'cage-init',
+      'type': 'executable',
+      'sources': ['cage-init/main.c'],
+    },
+    {
+      'target_name': 'chio-exec',
+      'type': 'executable',
+      'sources': ['chio-exec/main.c'],
+    },
+  ],
+}

@@ -1,0 +1,15 @@
+/**
+ * The one place that reads time. Wall clock for dates in documents, boot clock for every deadline: it also runs
+ * while the machine sleeps, and no step of the wall clock moves it. Handed in everywhere as a Clock.
+ * Source: clock_gettime(2) CLOCK_BOOTTIME.
+ */
+import { addon } from './addon.js'
+
+export function bootTimeNs(): bigint {
+  return addon.bootTimeNs()
+}
+
+export const systemClock: { readonly unixMs: () => number; readonly bootNs: () => bigint } = {
+  unixMs: () => Date.now(),
+  bootNs: bootTimeNs,
+}
