@@ -1,0 +1,151 @@
+// Owns writing of canonical JSON into a growing buffer. What it writes, CanonicalReader accepts; what the
+// reader would refuse is refused here too, as a fault of the caller.
+// Buffers that were outgrown are overwritten, since any of them may hold a secret.
+// Source: RFC 8785.
+
+import { hasLoneSurrogate, shortEscape } from './canonical-text.js'
+import { CLOSING_BRACKET, COMMA, decimalTextBytes, OPENING_BRACKET, writeDecimals } from './decimal-bytes.js'
+import { MAXIMUM_JSON_DEPTH } from './limits.js'
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const FIRST_BUFFER_BYTES = 1024
+const HEX_DIGITS = '0123456789abcdef'
+
+/** A byte string left out of the text, to be written at this offset later. */
+export interface DeferredBytes {
+  readonly offset: number
+  readonly value: Uint8Array
+}
+
+export class CanonicalWriter {
+  /** Byte strings of at least this length are deferred. */
+  readonly #deferFromBytes: number
+  readonly deferred: DeferredBytes[] = []
+  readonly #path: string[] = []
+  #buffer = Buffer.allocUnsafeSlow(FIRST_BUFFER_BYTES)
+  #length = 0
+
+  constructor(deferFromBytes = Number.POSITIVE_INFINITY) {
+    this.#deferFromBytes = deferFromBytes
+  }
+
+  /** Bytes of text so far, deferred byte strings left out. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** @throws TypeError or RangeError that names the member, never its content. */
+  refuse(expected: string, got: string, kind: typeof TypeError | typeof RangeError = RangeError): never {
+    throw new kind(`"${this.#path.join('.') || 'value'}" expected ${expected}, got ${got}`)
+  }
+
+  enter(name: string): void {
+    if (this.#path.length >= MAXIMUM_JSON_DEPTH) this.refuse(`at most ${MAXIMUM_JSON_DEPTH} levels`, 'more')
+    this.#path.push(name)
+  }
+
+  leave(): void {
+    this.#path.pop()
+  }
+
+  byte(value: number): void {
+    this.#room(1)
+    this.#buffer[this.#length++] = value
+  }
+
+  token(bytes: Uint8Array): void {
+    this.#room(bytes.length)
+    this.#buffer.set(bytes, this.#length)
+    this.#length += bytes.length
+  }
+
+  ascii(text: string): void {
+    this.#room(text.length)
+    this.#length += this.#buffer.write(text, this.#length, 'latin1')
+  }
+
+  text(value: string): void {
+    this.#room(value.length * 6 + 2)
+    const start = this.#length
+    const buffer = this.#buffer
+    let o = start
+    buffer[o++] = QUOTE
+    for (let i = 0; i < value.length; i++) {
+      const unit = value.charCodeAt(i)
+      if (unit < 0x20 || unit > 0x7e || unit === QUOTE || unit === BACKSLASH) {
+        return this.#mixedText(value)
+      }
+      buffer[o++] = unit
+    }
+    buffer[o++] = QUOTE
+    this.#length = o
+  }
+
+  /** Text with escapes or beyond ASCII; the room is made. */
+  #mixedText(value: string): void {
+    if (hasLoneSurrogate(value)) this.refuse('text without lone surrogates', 'one')
+    this.byte(QUOTE)
+    let plainFrom = 0
+    for (let i = 0; i < value.length; i++) {
+      const unit = value.charCodeAt(i)
+      if (unit >= 0x20 && unit !== QUOTE && unit !== BACKSLASH) continue
+      this.#utf8(value, plainFrom, i)
+      this.#escape(unit)
+      plainFrom = i + 1
+    }
+    this.#utf8(value, plainFrom, value.length)
+    this.byte(QUOTE)
+  }
+
+  #utf8(value: string, from: number, to: number): void {
+    if (from === to) return
+    const part = from === 0 && to === value.length ? value : value.slice(from, to)
+    this.#room(part.length * 3)
+    this.#length += this.#buffer.write(part, this.#length, 'utf8')
+  }
+
+  #escape(unit: number): void {
+    const letter = shortEscape(unit)
+    if (letter !== 0) {
+      this.byte(BACKSLASH)
+      this.byte(letter)
+    } else this.ascii(`\\u00${HEX_DIGITS[unit >> 4]}${HEX_DIGITS[unit & 15]}`)
+  }
+
+  byteString(value: Uint8Array): void {
+    this.byte(OPENING_BRACKET)
+    if (value.length >= this.#deferFromBytes) this.deferred.push({ offset: this.#length, value })
+    else if (value.length > 0) {
+      this.#room(decimalTextBytes(value))
+      this.#length = writeDecimals(this.#buffer, this.#length, value) - 1
+    }
+    this.byte(CLOSING_BRACKET)
+  }
+
+  comma(): void {
+    this.byte(COMMA)
+  }
+
+  /** The text so far, in a buffer of its own; the writer is emptied and overwritten. */
+  finish(): Uint8Array {
+    const text = new Uint8Array(this.#length)
+    text.set(this.#buffer.subarray(0, this.#length))
+    this.wipe()
+    return text
+  }
+
+  wipe(): void {
+    this.#buffer.fill(0, 0, this.#length)
+    this.#length = 0
+  }
+
+  #room(bytes: number): void {
+    const needed = this.#length + bytes
+    if (needed <= this.#buffer.length) return
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.length * 2))
+    this.#buffer.copy(larger, 0, 0, this.#length)
+    this.#buffer.fill(0, 0, this.#length)
+    this.#buffer = larger
+  }
+}

@@ -1,0 +1,114 @@
+// Owns the table of error codes: what the peer is told, how a command ends, what the operator does next.
+// Codes are stable and never reused. `peerSees` is the only thing about a fault that crosses a trust
+// line; null means that the connection closes without a byte.
+// Source: the ten codes of the broker protocol; exit codes after sysexits.h (69, 73, 75).
+
+export interface ErrorCodeRow {
+  readonly peerSees: string | null
+  readonly exitCode: 0 | 1 | 2 | 69 | 73 | 75
+  readonly next: string
+}
+
+const row = (peerSees: string | null, exitCode: ErrorCodeRow['exitCode'], next: string): ErrorCodeRow => ({
+  peerSees,
+  exitCode,
+  next,
+})
+
+export const ERROR_CODES = {
+  // The broker protocol's own codes.
+  invalid_request: row(
+    'invalid_request',
+    1,
+    'correct the document that the sentence names; it was not acted on',
+  ),
+  authorization_denied: row(
+    'authorization_denied',
+    1,
+    'ask an administrator for a grant that covers this request',
+  ),
+  authority_unavailable: row('authority_unavailable', 69, 'see that the kernel serves: chio status'),
+  conflict: row('conflict', 1, 'read the recorded outcome or the holder of the slot: chio status'),
+  invariant: row(null, 1, 'stop and report this: the daemon found its own records in disagreement'),
+  storage: row(null, 1, 'check disk space, permissions and the health of the state directory: chio doctor'),
+  upstream: row('upstream', 1, 'check that the provider can be reached from this machine'),
+  response_rejected: row(
+    'response_rejected',
+    1,
+    'read the receipt: the provider answered what the grant does not allow',
+  ),
+  custody: row(null, 1, 'check the owner, mode and links of the named key or credential: chio doctor'),
+  clock: row('clock', 1, 'correct the system clock, then: chio clock accept'),
+
+  // The broker's own additions: attempts and outcomes.
+  attempt_pending: row(
+    'attempt_pending',
+    75,
+    'the attempt is registered and not held: release it, or wait for its end',
+  ),
+  attempt_unknown: row(
+    'attempt_unknown',
+    1,
+    'the broker holds no record of this attempt: nothing was dispatched',
+  ),
+  outcome_undetermined: row(null, 75, 'never run it again before the record is read: chio operation show'),
+  outcome_unknown: row('outcome_unknown', 75, 'settle it from the provider side: chio operation reconcile'),
+  broker_restarted: row(
+    'authorization_denied',
+    1,
+    'the broker restarted before anything was sent: run it again',
+  ),
+  deadline_expired: row(null, 1, 'prepare again; the stream lives 30 seconds at most'),
+  start_denied: row('authorization_denied', 1, 'the kernel refused the start; the hold was given back'),
+  credential_unavailable: row(
+    'authorization_denied',
+    1,
+    'provision or enable the credential version: chio credential list',
+  ),
+
+  // The stream, its frames and its peers.
+  prepared_stream_consumed: row(
+    null,
+    1,
+    'a prepared stream serves one submit or one handoff: prepare another',
+  ),
+  not_a_prepared_stream: row(
+    null,
+    1,
+    'run the tool under chio run, which hands it the stream as descriptor 8',
+  ),
+  truncated_frame: row(null, 1, 'the peer ended inside a frame: read the recorded outcome'),
+  peer_mismatch: row(
+    null,
+    1,
+    'another process answers on this socket: check pins and socket owners with chio doctor',
+  ),
+  broker_unavailable: row(null, 69, 'start the broker: chio up, or systemctl start chio-brokerd'),
+  kernel_unavailable: row(null, 69, 'start the kernel: chio up, or systemctl start chio-kerneld'),
+  another_instance: row(null, 73, 'another process serves this store: stop it first'),
+
+  // Keys and signatures.
+  weak_key: row(
+    'invalid_request',
+    1,
+    'make a new key: this one has small or mixed order and signs nothing reliably',
+  ),
+  invalid_key: row('invalid_request', 1, 'give an ed25519 public key as 64 lower-case hex digits'),
+  unsupported_key: row('invalid_request', 1, 'use an ed25519 key; other algorithms are not accepted'),
+
+  // Cage, machine, configuration.
+  cage_refused: row(null, 1, 'read the named layer; nothing was launched: chio doctor'),
+  handoff_failed: row(null, 75, 'the stream is closed; read the recorded outcome: chio operation show'),
+  hostile_environment: row(null, 1, 'unset the named variable or option and start again'),
+  invalid_configuration: row(null, 1, 'correct the named member of the configuration: chio config check'),
+  unsupported_platform: row(null, 1, 'run on Linux 5.10 or later'),
+  store_missing: row(null, 1, 'provision the store once: chio init'),
+  store_replaced: row(
+    null,
+    1,
+    'this is not the store that was provisioned; if you moved it: chio store adopt',
+  ),
+  usage: row(null, 2, 'see --help'),
+} as const satisfies Record<string, ErrorCodeRow>
+
+export type ErrorCode = keyof typeof ERROR_CODES
