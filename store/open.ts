@@ -1,0 +1,72 @@
+// Owns: opening a store that was provisioned before.
+// Must never: create or repair anything. Where history is missing or is not ours, the answer is a refusal.
+// Source: ../docs/decisions on provision and open; sqlite.org/howtocorrupt.html.
+import type Database from 'better-sqlite3'
+import type { Clock } from '../protocol/clock.js'
+import { openConnection } from './connection.js'
+import { assertPrivateParent, assertStoreFile } from './file-custody.js'
+import { takeOwnerLock } from './owner-lock.js'
+import { assertPin } from './pin.js'
+import { checkStoreSchema, type StoreSchema } from './schema.js'
+import { assertSchema } from './schema-text.js'
+import { sqlFault } from './sql-error.js'
+import { type Cutpoint, Store } from './store.js'
+
+/** Longest wait of a transaction for a file that a backup tool or a stray process holds. */
+const DEFAULT_BUSY_BUDGET_MS = 5_000
+
+export interface OpenOptions {
+  readonly clock: Clock
+  readonly busyBudgetMs?: number
+  /** How long to wait for the process that serves the store; 0 unless said. */
+  readonly ownerWaitMs?: number
+  readonly atCutpoint?: Cutpoint
+}
+
+/**
+ * Opens a provisioned store and takes its owner lock.
+ * @throws BrokerError `another_instance`, `store_missing`, `store_replaced` or `storage`.
+ */
+export async function openStore(path: string, schema: StoreSchema, options: OpenOptions): Promise<Store> {
+  checkStoreSchema(schema)
+  assertPrivateParent(path)
+  assertStoreFile(path)
+  const lock = await takeOwnerLock(path, options)
+  let database: Database.Database | undefined
+  try {
+    database = openConnection(path)
+    const storeId = assertContent(database, path, schema)
+    const store = new Store({
+      database,
+      lock,
+      storeId,
+      clock: options.clock,
+      busyBudgetMs: options.busyBudgetMs ?? DEFAULT_BUSY_BUDGET_MS,
+      atCutpoint: options.atCutpoint ?? (() => {}),
+    })
+    await startWal(store)
+    return store
+  } catch (error) {
+    database?.close()
+    lock.release()
+    throw error
+  }
+}
+
+/** Custody is judged again once the file is open: the name may have changed hands since. */
+function assertContent(database: Database.Database, path: string, schema: StoreSchema): string {
+  try {
+    const file = assertStoreFile(path)
+    assertSchema(database, schema)
+    return assertPin(database, path, file)
+  } catch (error) {
+    throw sqlFault(error, `opening ${path}`, 'not_started')
+  }
+}
+
+/** Proves at once that the store can be written, and takes the sync of a new WAL's header off the first request. */
+function startWal(store: Store): Promise<void> {
+  return store.transaction('store_opened', tx => {
+    tx.changeOne('UPDATE store_state SET openings = openings + 1 WHERE singleton = 1')
+  })
+}

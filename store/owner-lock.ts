@@ -1,0 +1,96 @@
+// Owns: `owner.lock`, the flock that decides which process serves the stores of a directory. Held until release
+// or death; the file itself stays, because removing it would let two processes lock two inodes.
+// Must never: judge by the pid written inside. It only names the holder to a human.
+// Source: flock(2).
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { lockFile } from '../native/index.js'
+import type { Clock } from '../protocol/clock.js'
+import { BrokerError } from '../protocol/errors.js'
+
+/** Fixed width, so that writing it anew needs no truncation and no new block of a full disk. */
+const PID_TEXT_BYTES = 16
+const RETRY_MS = 50
+const NS_PER_MS = 1_000_000n
+
+export interface OwnerLock {
+  release(): void
+}
+
+export interface OwnerLockOptions {
+  readonly clock: Clock
+  /** How long to wait for another holder; 0 refuses at once. */
+  readonly ownerWaitMs?: number
+}
+
+/** @throws BrokerError `another_instance` when another process holds the lock past the wait. */
+export async function takeOwnerLock(storePath: string, options: OwnerLockOptions): Promise<OwnerLock> {
+  const path = join(dirname(storePath), 'owner.lock')
+  const untilBootNs = options.clock.bootNs() + BigInt(options.ownerWaitMs ?? 0) * NS_PER_MS
+  for (;;) {
+    const descriptor = tryLock(path)
+    if (descriptor !== undefined) return heldLock(descriptor)
+    if (options.clock.bootNs() >= untilBootNs) throw served(path)
+    await delay(RETRY_MS)
+  }
+}
+
+/** @returns the locked descriptor, or undefined while another process holds the lock. */
+function tryLock(path: string): number | undefined {
+  try {
+    return lockFile(path)
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (code === 'EWOULDBLOCK' || code === 'EAGAIN') return undefined
+    throw new BrokerError(
+      'storage',
+      `owner lock ${path} refused: expected a regular file of our uid, mode 0600, one link, got ${code}`,
+      { outcome: 'not_started', cause: error },
+    )
+  }
+}
+
+function heldLock(descriptor: number): OwnerLock {
+  writePid(descriptor)
+  let released = false
+  return {
+    release() {
+      if (released) return
+      released = true
+      closeSync(descriptor)
+    },
+  }
+}
+
+/** What stops this write does not stop the owner: the lock is the flock, the pid is only its label. */
+function writePid(descriptor: number): void {
+  try {
+    writeSync(descriptor, `${process.pid}\n`.padEnd(PID_TEXT_BYTES), 0, 'latin1')
+  } catch {
+    return
+  }
+}
+
+function served(path: string): BrokerError {
+  return new BrokerError(
+    'another_instance',
+    `store refused: expected ${path} to be free, got a lock held by pid ${holderPid(path)}; stop that process or wait`,
+    { outcome: 'not_started' },
+  )
+}
+
+function holderPid(path: string): string {
+  const text = Buffer.alloc(PID_TEXT_BYTES)
+  try {
+    const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    try {
+      readSync(descriptor, text, 0, PID_TEXT_BYTES, 0)
+    } finally {
+      closeSync(descriptor)
+    }
+  } catch {
+    return 'unknown'
+  }
+  return /^[1-9][0-9]{0,9}(?=\s)/.exec(text.toString('latin1'))?.[0] ?? 'unknown'
+}

@@ -1,0 +1,51 @@
+// Owns: the pin that ties a store's content to the file it was provisioned in: random id, inode, device.
+// Must never: follow the file to a new place by itself. A copy put back from yesterday would undo what was
+// spent since; only an adoption, appended and kept, accepts a device number that alone changed.
+import { randomBytes } from 'node:crypto'
+import type Database from 'better-sqlite3'
+import { BrokerError } from '../protocol/errors.js'
+import type { FileIdentity } from './file-custody.js'
+
+interface PinRow {
+  readonly store_id: string
+  readonly device: string
+  readonly inode: string
+}
+
+export function writeFirstPin(database: Database.Database, file: FileIdentity, pinnedAtUnixMs: number): void {
+  database
+    .prepare(
+      'INSERT INTO store_pin (sequence, store_id, device, inode, pinned_at_unix_ms) VALUES (1, ?, ?, ?, ?)',
+    )
+    .run(randomBytes(32).toString('hex'), file.device, file.inode, pinnedAtUnixMs)
+}
+
+/** @returns the store id. @throws BrokerError `store_replaced` when the content sits in another file. */
+export function assertPin(database: Database.Database, path: string, file: FileIdentity): string {
+  const pin = database
+    .prepare<[], PinRow>('SELECT store_id, device, inode FROM store_pin ORDER BY sequence DESC LIMIT 1')
+    .get()
+  if (pin === undefined) throw replaced(path, 'a pinned store', 'one without a pin', 'provision a new one')
+  if (pin.inode !== file.inode) {
+    throw replaced(
+      path,
+      `inode ${pin.inode}`,
+      file.inode,
+      'put the original file back; a copy is never accepted',
+    )
+  }
+  if (pin.device !== file.device) {
+    throw replaced(path, `device ${pin.device}`, file.device, 'if the disk was renumbered: chio store adopt')
+  }
+  return pin.store_id
+}
+
+function replaced(path: string, expected: string, got: string, next: string): BrokerError {
+  return new BrokerError(
+    'store_replaced',
+    `store ${path} refused: expected ${expected}, got ${got}; ${next}`,
+    {
+      outcome: 'not_started',
+    },
+  )
+}
