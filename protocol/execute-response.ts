@@ -1,0 +1,185 @@
+// The answer to an executed request, and its verification against the request and registration that
+// the verifier itself retained: nothing in the answer chooses what it is compared with.
+import { bytes, encode, type Infer, identifier, integer, object } from './codec.js'
+import { capabilityDigest } from './capability.js'
+import { checkHeaderFields, HeaderFields, sameDestination } from './destination.js'
+import { sha256Hex } from './digest.js'
+import { BrokerError } from './errors.js'
+import {
+  ExecutionEvidence,
+  ExecutionEvidenceV1,
+  responseBodyDigest,
+  responseHeadersDigest,
+} from './evidence.js'
+import { type BrokerExecuteRequest, callerHeadersDigest, callerOptionsDigest } from './execute-request.js'
+import { type BrokerExecuteFailure, failureReceiptId, verifyFailure } from './failure.js'
+import type { PublicKey } from './keys.js'
+import { MAXIMUM_RESPONSE_BYTES } from './limits.js'
+import {
+  credentialReferenceHash,
+  historicalReceiptReference,
+  type SignedExecutionReceipt as Receipt,
+  receiptReference,
+  SignedExecutionReceipt,
+  SignedExecutionReceiptV1,
+  verifyHistoricalReceipt,
+  verifyReceipt,
+} from './receipt.js'
+import { type AttemptRegistration, Quotas } from './registration.js'
+import { markVerified, type Verified } from './verified.js'
+
+const shared = {
+  body: bytes({ max: MAXIMUM_RESPONSE_BYTES }),
+  headers: HeaderFields,
+  receiptReference: identifier(),
+  status: integer({ min: 200, max: 599 }),
+}
+
+export const BrokerExecuteResponse = object({
+  ...shared,
+  evidence: ExecutionEvidence,
+  receipt: SignedExecutionReceipt,
+})
+export type BrokerExecuteResponse = Infer<typeof BrokerExecuteResponse>
+
+/** The first version: read as history, never accepted as a current answer. */
+export const BrokerExecuteResponseV1 = object({
+  ...shared,
+  evidence: ExecutionEvidenceV1,
+  receipt: SignedExecutionReceiptV1,
+})
+export type BrokerExecuteResponseV1 = Infer<typeof BrokerExecuteResponseV1>
+
+/**
+ * Verifies a response in itself: receipt signature and pin, reference, evidence, counts, digests.
+ * @throws BrokerError `authorization_denied`.
+ */
+export function verifyResponse(
+  response: BrokerExecuteResponse,
+  signer: PublicKey,
+): Verified<BrokerExecuteResponse> {
+  const { receipt } = response
+  verifyReceipt(receipt, signer)
+  checkHeaderFields(response.headers, 'response header')
+  require([
+    ['receiptReference', response.receiptReference === receiptReference(receipt)],
+    [
+      'evidence',
+      sameBytes(
+        encode(ExecutionEvidence, response.evidence),
+        encode(ExecutionEvidence, receipt.body.evidence),
+      ),
+    ],
+    ['status', response.status === response.evidence.upstreamStatus],
+    ['body length', response.body.length === receipt.body.responseBodyBytes],
+    ['body digest', responseBodyDigest(response.body) === response.evidence.responseBodySha256],
+    ['headers digest', responseHeadersDigest(response.headers) === response.evidence.responseHeadersSha256],
+  ])
+  return markVerified(response)
+}
+
+/** Verifies a response of the first version in itself; a historical record, never a current outcome. */
+export function verifyHistoricalResponse(
+  response: BrokerExecuteResponseV1,
+  signer: PublicKey,
+): Verified<BrokerExecuteResponseV1> {
+  const { receipt } = response
+  verifyHistoricalReceipt(receipt, signer)
+  const evidence = encode(ExecutionEvidenceV1, response.evidence)
+  require([
+    ['receiptReference', response.receiptReference === historicalReceiptReference(receipt)],
+    ['evidence', sameBytes(evidence, encode(ExecutionEvidenceV1, receipt.body.evidence))],
+    ['body length', response.body.length === receipt.body.responseBodyBytes],
+    ['body digest', responseBodyDigest(response.body) === response.evidence.responseBodySha256],
+  ])
+  return markVerified(response)
+}
+
+/** What the verifier retained itself before the request was submitted. */
+export interface OutcomeContext {
+  readonly request: BrokerExecuteRequest
+  readonly registration: AttemptRegistration
+  readonly receiptSigner: PublicKey
+}
+
+/** Verifies that a response is the outcome of exactly this request and registration. */
+export function verifyResponseOf(
+  response: BrokerExecuteResponse,
+  context: OutcomeContext,
+): Verified<BrokerExecuteResponse> {
+  const verifiedResponse = verifyResponse(response, context.receiptSigner)
+  checkReceiptOf(response.receipt, context)
+  const limit = context.request.request.options.responseLimitBytes
+  require([['body length', response.body.length <= limit]])
+  return verifiedResponse
+}
+
+/** Verifies that a receipt alone is the one of exactly this request and registration. */
+export function verifyReceiptOf(receipt: Receipt, context: OutcomeContext): Verified<Receipt> {
+  const verifiedReceipt = verifyReceipt(receipt, context.receiptSigner)
+  checkReceiptOf(receipt, context)
+  return verifiedReceipt
+}
+
+function checkReceiptOf({ body }: Receipt, { request, registration }: OutcomeContext): void {
+  const capability = request.capability.body
+  const { evidence } = body
+  require([
+    ['attemptId', evidence.attemptId === registration.ids.attemptId],
+    ['holdId', evidence.holdId === registration.ids.holdId],
+    ['invocationId', evidence.invocationId === registration.invocationId],
+    ['requestDigest', evidence.requestDigest === registration.requestDigest],
+    ['capabilityDigest', evidence.capabilityDigest === capabilityDigest(request.capability)],
+    ['operationId', body.operationId === registration.ids.operationId],
+    ['authorizeEventId', body.authorizeEventId === registration.ids.authorizeEventId],
+    ['captureEventId', body.captureEventId === registration.ids.captureEventId],
+    ['parentCapabilityId', body.parentCapabilityId === capability.parentCapabilityId],
+    ['brokerCapabilityId', body.brokerCapabilityId === capability.capabilityId],
+    ['brokerQuotaKeyId', body.brokerQuotaKeyId === capability.brokerQuotaKeyId],
+    ['subject', body.subject === capability.subject],
+    ['credential', body.credentialReferenceHash === credentialReferenceHash(capability.credential)],
+    ['credentialVersion', body.credentialVersion === capability.credential.version],
+    ['destination', sameDestination(body.normalizedDestination, request.request.destination)],
+    ['callerHeadersSha256', body.callerHeadersSha256 === callerHeadersDigest(request.request.headers)],
+    ['callerOptionsSha256', body.callerOptionsSha256 === callerOptionsDigest(request.request.options)],
+    ['requestBodySha256', body.requestBodySha256 === sha256Hex(request.request.body)],
+    ['requestBodyBytes', body.requestBodyBytes === request.request.body.length],
+    ['providerAdapterId', body.providerAdapterId === capability.providerAdapterId],
+    ['providerAdapterVersion', body.providerAdapterVersion === capability.providerAdapterVersion],
+    ['quotas', sameBytes(encode(Quotas, body.quotas), encode(Quotas, registration.quotas))],
+  ])
+}
+
+/** Verifies that a failure is the terminal failure of exactly this request and registration. */
+export function verifyFailureOf(
+  failure: BrokerExecuteFailure,
+  context: OutcomeContext,
+): Verified<BrokerExecuteFailure> {
+  const verifiedFailure = verifyFailure(failure, context.receiptSigner)
+  const { registration, request } = context
+  const { body } = failure.receipt
+  require([
+    ['attemptId', body.attemptId === registration.ids.attemptId],
+    ['holdId', body.holdId === registration.ids.holdId],
+    ['invocationId', body.invocationId === registration.invocationId],
+    ['brokerCapabilityId', body.brokerCapabilityId === registration.brokerCapabilityId],
+    ['parentCapabilityId', body.parentCapabilityId === registration.parentCapabilityId],
+    ['capabilityDigest', body.capabilityDigest === capabilityDigest(request.capability)],
+    ['requestDigest', body.requestDigest === registration.requestDigest],
+    ['receiptId', body.receiptId === failureReceiptId(registration.requestCanonicalDigest)],
+  ])
+  return verifiedFailure
+}
+
+function require(bindings: readonly (readonly [string, boolean])[]): void {
+  const broken = bindings.find(([, holds]) => !holds)
+  if (broken === undefined) return
+  throw new BrokerError(
+    'authorization_denied',
+    `outcome ${broken[0]} refused: expected the value of the retained request and registration`,
+  )
+}
+
+function sameBytes(left: Uint8Array, right: Uint8Array): boolean {
+  return Buffer.compare(left, right) === 0
+}

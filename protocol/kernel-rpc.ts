@@ -1,0 +1,195 @@
+// The kernel's socket for hosts and administrators: canonical JSON in length-prefixed frames, several
+// exchanges a connection, one at a time. The peer's uid names a caller key; operations that grant or
+// revoke carry an administrator's authorization over the canonical bytes of their `request` member.
+import {
+  array,
+  boolean,
+  digest,
+  type Infer,
+  identifier,
+  integer,
+  literal,
+  nullable,
+  object,
+  oneOf,
+  publicKeyHex,
+  tagged,
+  text,
+} from './codec.js'
+import { AdminAuthorization } from './administration.js'
+import { SignedBrokerCapability } from './capability.js'
+import { BrokerExecuteRequest } from './execute-request.js'
+import { SignedExecutionNonce } from './execution-nonce.js'
+import { BrokerExecuteFailure } from './failure.js'
+import { Grant } from './grant.js'
+import { CapturedHold } from './hold.js'
+import {
+  MAXIMUM_BODY_BYTES,
+  MAXIMUM_NONCE_BYTES,
+  MAXIMUM_RESPONSE_BYTES,
+  MAXIMUM_TIMEOUT_MS,
+  MINIMUM_NONCE_BYTES,
+} from './limits.js'
+import { SignedExecutionReceipt } from './receipt.js'
+import { AttemptRegistration, Quotas, SignedRegisterAttemptAuthorization } from './registration.js'
+import { Count, UnixMs, UnixSeconds } from './unix-time.js'
+
+export const KERNEL_RPC_SCHEMA = 'chio.kernel-rpc.v1'
+export const KERNEL_RPC_RESPONSE_SCHEMA = 'chio.kernel-rpc-response.v1'
+
+/** The proof that the host will sign, and the digests of the request, fixed before anything is minted. */
+export const ReserveRequest = object({
+  bodyBytes: integer({ min: 0, max: MAXIMUM_BODY_BYTES }),
+  bodySha256: digest(),
+  callerPublicKey: publicKeyHex(),
+  grantId: identifier(128),
+  invocationId: identifier(),
+  proofIssuedAtUnixSeconds: UnixSeconds,
+  proofNonce: text({ minBytes: MINIMUM_NONCE_BYTES, maxBytes: MAXIMUM_NONCE_BYTES }),
+  requestDigest: digest(),
+  responseLimitBytes: integer({ min: 1, max: MAXIMUM_RESPONSE_BYTES }),
+  timeoutMs: integer({ min: 1, max: MAXIMUM_TIMEOUT_MS }),
+})
+export type ReserveRequest = Infer<typeof ReserveRequest>
+
+export const ReserveResult = object({
+  authorityMetadataDigest: digest(),
+  capability: SignedBrokerCapability,
+  executionNonce: SignedExecutionNonce,
+  operationId: digest(),
+  quotas: Quotas,
+  revocationAuthorityDomain: identifier(),
+})
+export type ReserveResult = Infer<typeof ReserveResult>
+
+export const AuthorizeRegistrationRequest = object({ execute: BrokerExecuteRequest, operationId: digest() })
+export const AuthorizeRegistrationResult = object({
+  prepareAuthorization: SignedRegisterAttemptAuthorization,
+  registerAuthorization: SignedRegisterAttemptAuthorization,
+  registration: AttemptRegistration,
+})
+export type AuthorizeRegistrationResult = Infer<typeof AuthorizeRegistrationResult>
+
+export const StartRequest = object({ executionNonce: SignedExecutionNonce, operationId: digest() })
+export const StartResult = object({ captured: CapturedHold, operationId: digest(), startedAtUnixMs: UnixMs })
+export type StartResult = Infer<typeof StartResult>
+
+/** The broker's signed record, in one of its two forms. */
+export const BrokerRecord = tagged('kind', {
+  failure: object({ failure: BrokerExecuteFailure }),
+  receipt: object({ receipt: SignedExecutionReceipt }),
+})
+export type BrokerRecord = Infer<typeof BrokerRecord>
+
+export const FinalizeRequest = object({ operationId: digest(), record: BrokerRecord })
+export const OperationReference = object({ operationId: digest() })
+export const ReleaseResult = object({
+  registration: AttemptRegistration,
+  releaseAuthorization: SignedRegisterAttemptAuthorization,
+})
+export type ReleaseResult = Infer<typeof ReleaseResult>
+
+/** What the kernel says of one operation; never a body, a secret or a proof. */
+export const OperationView = object({
+  attemptId: nullable(identifier()),
+  createdAtUnixMs: UnixMs,
+  grantId: identifier(128),
+  invocationId: identifier(),
+  lastError: nullable(text({ minBytes: 1, maxBytes: 4_096 })),
+  operationId: digest(),
+  requestDigest: digest(),
+  settlement: text({ minBytes: 1, maxBytes: 256 }),
+  settlesAtUnixMs: nullable(UnixMs),
+  state: text({ minBytes: 1, maxBytes: 64 }),
+  updatedAtUnixMs: UnixMs,
+  version: Count,
+})
+export type OperationView = Infer<typeof OperationView>
+
+export const GrantView = object({
+  executions: Count,
+  grant: Grant,
+  held: Count,
+  revoked: boolean(),
+})
+export type GrantView = Infer<typeof GrantView>
+
+export const GrantReference = object({ grantId: identifier(128) })
+export const ListRequest = object({ limit: integer({ min: 1, max: 1_000 }) })
+
+export const KernelOperation = tagged('kind', {
+  authorize_registration: object({ request: AuthorizeRegistrationRequest }),
+  authorize_release: object({ request: OperationReference }),
+  cancel: object({ request: OperationReference }),
+  finalize: object({ request: FinalizeRequest }),
+  inspect: object({ request: OperationReference }),
+  issue_grant: object({ request: Grant }),
+  list: object({ request: ListRequest }),
+  list_grants: object({ request: ListRequest }),
+  reserve: object({ request: ReserveRequest }),
+  revoke_grant: object({ request: GrantReference }),
+  show_grant: object({ request: GrantReference }),
+  start: object({ request: StartRequest }),
+  status: object({ request: object({}) }),
+})
+export type KernelOperation = Infer<typeof KernelOperation>
+export type KernelOperationKind = KernelOperation['kind']
+
+/** Operations that carry an administrator's authorization. */
+export const ADMINISTRATIVE_OPERATIONS: ReadonlySet<KernelOperationKind> = new Set([
+  'issue_grant',
+  'revoke_grant',
+])
+
+export const KernelRequest = object({
+  authorization: nullable(AdminAuthorization),
+  operation: KernelOperation,
+  requestId: digest(),
+  schema: literal(KERNEL_RPC_SCHEMA),
+  tenantScope: identifier(),
+})
+export type KernelRequest = Infer<typeof KernelRequest>
+
+export const KernelStatus = object({
+  brokerReachable: boolean(),
+  operations: array(object({ count: Count, state: text({ minBytes: 1, maxBytes: 64 }) }), { max: 32 }),
+  ownerEpoch: Count,
+  waiting: Count,
+})
+export type KernelStatus = Infer<typeof KernelStatus>
+
+export const KernelResult = tagged('kind', {
+  authorize_registration: object({ response: AuthorizeRegistrationResult }),
+  authorize_release: object({ response: ReleaseResult }),
+  cancel: object({ response: OperationView }),
+  finalize: object({ response: OperationView }),
+  inspect: object({ response: OperationView }),
+  issue_grant: object({ response: object({ commitIndex: Count, grantId: identifier(128) }) }),
+  list: object({ response: object({ operations: array(OperationView, { max: 1_000 }) }) }),
+  list_grants: object({ response: object({ grants: array(GrantView, { max: 1_000 }) }) }),
+  reserve: object({ response: ReserveResult }),
+  revoke_grant: object({
+    response: object({ commitIndex: Count, grantId: identifier(128), newlyRevoked: boolean() }),
+  }),
+  show_grant: object({ response: GrantView }),
+  start: object({ response: StartResult }),
+  status: object({ response: KernelStatus }),
+})
+export type KernelResult = Infer<typeof KernelResult>
+
+/** A refusal: the stable code, and a sentence for the host or administrator that asked. */
+export const KernelRefusal = object({
+  code: text({ minBytes: 1, maxBytes: 64 }),
+  outcome: oneOf('completed', 'not_started', 'unknown'),
+  sentence: text({ minBytes: 1, maxBytes: 2_048 }),
+})
+export type KernelRefusal = Infer<typeof KernelRefusal>
+
+/** Exactly one of `refusal` and `result` is set. */
+export const KernelResponse = object({
+  refusal: nullable(KernelRefusal),
+  requestId: digest(),
+  result: nullable(KernelResult),
+  schema: literal(KERNEL_RPC_RESPONSE_SCHEMA),
+})
+export type KernelResponse = Infer<typeof KernelResponse>
