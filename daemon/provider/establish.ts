@@ -1,0 +1,98 @@
+// Owns one TCP connection and its TLS handshake with one checked address. No proxy, no second lookup, no
+// session resumption, no early data, no protocol but HTTP/1.1. Must never write a byte of a request.
+// Source: RFC 9112, RFC 7301 (ALPN), RFC 9325 (TLS ≥ 1.2), broker wire §14.
+
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { BrokerError } from '../../protocol/errors.js'
+import { isAddressLiteral } from './addresses.js'
+import { refusalIn } from './budget.js'
+import type { ProviderRoute } from './route.js'
+import { systemErrorCode } from './system-error.js'
+import { judgeCertificate, trustFor } from './trust.js'
+
+/**
+ * Opens a verified TLS connection to an address.
+ * @param address checked and canonical; the connected peer must be exactly it, before and after TLS.
+ * @param signal ends the attempt; its socket is destroyed.
+ * @returns a paused socket on which nothing was written but the handshake.
+ * @throws BrokerError `upstream`; the sentence holds an error code, never peer bytes.
+ */
+export async function establish(
+  address: string,
+  route: ProviderRoute,
+  signal: AbortSignal,
+): Promise<TLSSocket> {
+  const socket = connect({ host: address, port: route.port, noDelay: true, autoSelectFamily: false })
+  await whenReady(socket, 'connect', signal)
+  assertPinned(socket, address)
+  const secured = secure(socket, route)
+  await whenReady(secured, 'secureConnect', signal)
+  assertPinned(secured, address)
+  assertHandshake(secured)
+  return secured
+}
+
+function secure(socket: Socket, route: ProviderRoute): TLSSocket {
+  return connectTls({
+    socket,
+    secureContext: trustFor(route),
+    // Stated here, so that no environment variable can switch the verification off.
+    rejectUnauthorized: true,
+    ALPNProtocols: ['http/1.1'],
+    // SNI carries names only (RFC 6066 §3); a local provider may be an address.
+    ...(isAddressLiteral(route.host) ? {} : { servername: route.host }),
+    checkServerIdentity: (_name, certificate) => judgeCertificate(route.host, certificate),
+  })
+}
+
+function assertPinned(socket: Socket, address: string): void {
+  if (socket.remoteAddress === address) return
+  abandon(socket, 'the connected peer is not the checked address')
+}
+
+function assertHandshake(socket: TLSSocket): void {
+  socket.disableRenegotiation()
+  if (!socket.authorized) abandon(socket, 'the certificate was not verified')
+  if (socket.isSessionReused()) abandon(socket, 'the session was resumed')
+  if (socket.alpnProtocol !== false && socket.alpnProtocol !== 'http/1.1') {
+    abandon(socket, 'the provider chose another protocol than http/1.1')
+  }
+}
+
+function abandon(socket: Socket, why: string): never {
+  socket.destroy()
+  throw new BrokerError('upstream', `provider connection refused: ${why}; nothing was sent`)
+}
+
+function whenReady(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (fault?: BrokerError): void => {
+      socket.off(event, onReady).off('error', onError).off('close', onClose)
+      signal.removeEventListener('abort', onAbort)
+      // An error after this has no other listener and would end the process.
+      socket.on('error', ignoreLateError)
+      if (fault === undefined) return resolve()
+      socket.destroy()
+      reject(fault)
+    }
+    const onReady = (): void => settle()
+    const onError = (error: Error): void => settle(unreachable(event, error))
+    const onClose = (): void => settle(unreachable(event, undefined))
+    const onAbort = (): void => settle(refusalIn(signal))
+    socket.once(event, onReady).once('error', onError).once('close', onClose)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+  })
+}
+
+function ignoreLateError(): void {
+  // The 'close' that follows it is what every owner of the socket acts on.
+}
+
+// The error itself is left out: a TLS error's message quotes the peer's certificate.
+function unreachable(event: 'connect' | 'secureConnect', error: Error | undefined): BrokerError {
+  const code = error === undefined ? 'closed by the provider' : (systemErrorCode(error) ?? 'no code')
+  const step = event === 'connect' ? 'TCP connection' : 'TLS handshake'
+  return new BrokerError('upstream', `${step} with the provider failed (${code}): nothing was sent`)
+}
