@@ -10,6 +10,7 @@
 
 #include "failure.h"
 #include "functions.h"
+#include "operation.h"
 #include "value.h"
 
 enum { PATH_ROOM = 4096 };
@@ -18,6 +19,7 @@ napi_value native_close_descriptor(napi_env env, napi_callback_info info) {
   napi_value arguments[1];
   int fd = -1;
   if (!take_arguments(env, info, 1, arguments) || !take_int(env, arguments[0], &fd)) return NULL;
+  cancel_operations(env, fd); /* a thread that waits on a duplicate must not keep the stream open */
   /* Linux has released the number even when close reports EINTR: never closed twice. */
   if (close(fd) != 0 && errno != EINTR) return throw_call(env, "close");
   return undefined_value(env);

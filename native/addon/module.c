@@ -5,6 +5,7 @@
  */
 #include <node_api.h>
 
+#include "environment.h"
 #include "failure.h"
 #include "functions.h"
 
@@ -17,5 +18,6 @@ static napi_value add_functions(napi_env env, napi_value exports) {
 }
 
 NAPI_MODULE_INIT() {
+  if (!make_environment(env)) return throw_status(env);
   return add_functions(env, exports);
 }
