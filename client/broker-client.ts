@@ -1,0 +1,154 @@
+// Ordinary calls to the broker, one request a connection: register, release, status, replay,
+// administration. Never carries a prepare_connection (that is prepare.ts) and never dispatches:
+// `execute` here is a replay of what the broker recorded.
+import type { AdminAuthorization as Authorization, AdminRequest } from '../protocol/administration.js'
+import { AdminAuthorization } from '../protocol/administration.js'
+import {
+  checkRegisterAcknowledgement,
+  checkReleaseAcknowledgement,
+  RegisterAttemptAcknowledgement,
+  ReleaseAttemptAcknowledgement,
+} from '../protocol/acknowledgement.js'
+import { AuthenticatedAttemptRequest, executeEnvelope } from '../protocol/attempt-request.js'
+import type { Clock } from '../protocol/clock.js'
+import { decode, encode } from '../protocol/codec.js'
+import {
+  type AuthenticatedIpcRequest,
+  type BrokerOperation,
+  decodeResponse,
+  encodeRequest,
+  type IpcResponse,
+} from '../protocol/envelope.js'
+import { ERROR_CODES, type ErrorCode } from '../protocol/error-codes.js'
+import { BrokerError } from '../protocol/errors.js'
+import type { BrokerExecuteRequest } from '../protocol/execute-request.js'
+import { DEFAULT_IPC_DEADLINE_MS } from '../protocol/limits.js'
+import { type AttemptRegistration, SignedRegisterAttemptAuthorization } from '../protocol/registration.js'
+import { AttemptStatus, AttemptStatusRequest, SlotStatus, SlotStatusRequest } from '../protocol/status.js'
+import { exchangeFrame } from '../system/connect.js'
+import type { BrokerPins } from './broker-pins.js'
+import { deadlineAfter } from './deadline.js'
+
+/** An attempt as its host holds it: the registration, its exact request, the authority's word. */
+export interface AuthorizedAttempt {
+  readonly registration: AttemptRegistration
+  readonly request: BrokerExecuteRequest
+  readonly authorization: SignedRegisterAttemptAuthorization
+}
+
+/** Encodes the request that carries an authorized attempt. */
+export function attemptEnvelope(
+  operation: BrokerOperation,
+  attempt: AuthorizedAttempt,
+  tenantScope: string,
+): AuthenticatedIpcRequest {
+  const { authorization, registration, request } = attempt
+  return {
+    authorization: encode(SignedRegisterAttemptAuthorization, authorization),
+    operation,
+    payload: encode(AuthenticatedAttemptRequest, { registration, request }),
+    tenantScope,
+  }
+}
+
+/** Turns a declined response into an error with the broker's own code. */
+export function declined(response: IpcResponse): BrokerError {
+  const wireCode = response.errorCode ?? 'invalid_request'
+  const known = Object.hasOwn(ERROR_CODES, wireCode) ? (wireCode as ErrorCode) : 'authorization_denied'
+  return new BrokerError(known, `${response.operation} declined by the broker: ${wireCode}`)
+}
+
+/** One broker, as its pins describe it. */
+export class BrokerClient {
+  readonly pins: BrokerPins
+  readonly #clock: Clock
+
+  constructor(pins: BrokerPins, clock: Clock) {
+    this.pins = pins
+    this.#clock = clock
+  }
+
+  /** Registers an attempt; an exact retry is answered like the first time. */
+  async register(attempt: AuthorizedAttempt): Promise<RegisterAttemptAcknowledgement> {
+    const response = await this.#accepted(attemptEnvelope('register_attempt', attempt, this.pins.tenantScope))
+    const acknowledgement = decode(RegisterAttemptAcknowledgement, response, 'register acknowledgement')
+    checkRegisterAcknowledgement(acknowledgement, attempt.registration)
+    return acknowledgement
+  }
+
+  /** Releases an attempt that was not dispatched. @throws BrokerError `conflict`: read the outcome instead. */
+  async release(attempt: AuthorizedAttempt): Promise<ReleaseAttemptAcknowledgement> {
+    const response = await this.#accepted(attemptEnvelope('release_attempt', attempt, this.pins.tenantScope))
+    const acknowledgement = decode(ReleaseAttemptAcknowledgement, response, 'release acknowledgement')
+    checkReleaseAcknowledgement(acknowledgement, attempt.registration)
+    return acknowledgement
+  }
+
+  async slotStatus(): Promise<SlotStatus> {
+    const payload = encode(SlotStatusRequest, { schema: 'chio.broker-slot-status-request.v1' })
+    return decode(SlotStatus, await this.#accepted(this.#plain('slot_status', payload)), 'slot status')
+  }
+
+  async attemptStatus(attemptId: string): Promise<AttemptStatus> {
+    const payload = encode(AttemptStatusRequest, {
+      attemptId,
+      schema: 'chio.broker-attempt-status-request.v1',
+    })
+    return decode(
+      AttemptStatus,
+      await this.#accepted(this.#plain('attempt_status', payload)),
+      'attempt status',
+    )
+  }
+
+  /** Sends a request that an administrator signed; the answer is the operation's own document. */
+  async administer(
+    request: AdminRequest & { operation: BrokerOperation },
+    authorization: Authorization,
+  ): Promise<Uint8Array> {
+    return this.#accepted({
+      authorization: encode(AdminAuthorization, authorization),
+      operation: request.operation,
+      payload: request.payload,
+      tenantScope: request.tenantScope,
+    })
+  }
+
+  /**
+   * Asks for the recorded outcome of a request. The broker never dispatches on this connection; while the
+   * attempt is held or executing it waits, so the budget must cover that.
+   */
+  async replayResponse(
+    request: BrokerExecuteRequest,
+    budgetMs: number,
+  ): Promise<{ response: IpcResponse; frame: Uint8Array }> {
+    const frame = await this.#exchange(executeEnvelope(request, this.pins.tenantScope), budgetMs)
+    return { response: decodeResponse(frame, 'execute'), frame }
+  }
+
+  #plain(operation: BrokerOperation, payload: Uint8Array): AuthenticatedIpcRequest {
+    return { authorization: new Uint8Array(0), operation, payload, tenantScope: this.pins.tenantScope }
+  }
+
+  async #accepted(request: AuthenticatedIpcRequest): Promise<Uint8Array> {
+    const frame = await this.#exchange(request, DEFAULT_IPC_DEADLINE_MS)
+    const response = decodeResponse(frame, request.operation as BrokerOperation)
+    if (!response.accepted) throw declined(response)
+    return response.response
+  }
+
+  async #exchange(request: AuthenticatedIpcRequest, budgetMs: number): Promise<Uint8Array> {
+    const { pins } = this
+    return exchangeFrame(
+      {
+        path: pins.socketPath,
+        ownerUid: pins.uid,
+        socketGid: pins.socketGid,
+        clock: this.#clock,
+        deadlineBootNs: deadlineAfter(this.#clock, budgetMs),
+        maximumFrameBytes: pins.responseFrameBytes,
+      },
+      encodeRequest(request),
+    )
+  }
+}

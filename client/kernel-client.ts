@@ -1,0 +1,97 @@
+// Typed calls to the kernel's host socket over one connection. A refusal of the kernel becomes an error
+// with the kernel's own code and sentence; a lost connection says that nothing is known of the call.
+import { randomBytes } from 'node:crypto'
+import type { AdminAuthorization } from '../protocol/administration.js'
+import type { Clock } from '../protocol/clock.js'
+import { decode, encode } from '../protocol/codec.js'
+import { ERROR_CODES, type ErrorCode } from '../protocol/error-codes.js'
+import { BrokerError } from '../protocol/errors.js'
+import {
+  KERNEL_RPC_SCHEMA,
+  type KernelOperation,
+  type KernelOperationKind,
+  type KernelRefusal,
+  KernelRequest,
+  KernelResponse,
+  type KernelResult,
+} from '../protocol/kernel-rpc.js'
+import { MAXIMUM_RESPONSE_FRAME_BYTES } from '../protocol/limits.js'
+import { RpcConnection } from '../system/connect.js'
+import type { KernelPins } from './broker-pins.js'
+import { deadlineAfter } from './deadline.js'
+
+type RequestOf<K extends KernelOperationKind> = Extract<KernelOperation, { kind: K }>['request']
+type ResponseOf<K extends KernelOperationKind> = Extract<KernelResult, { kind: K }>['response']
+
+/** How long a host waits for the kernel; start and reserve each make one durable commit. */
+const CALL_BUDGET_MS = 10_000
+
+/** One kernel, as its pins describe it. Close it when done. */
+export class KernelClient {
+  readonly pins: KernelPins
+  readonly #clock: Clock
+  readonly #rpc: RpcConnection
+
+  constructor(pins: KernelPins, clock: Clock) {
+    this.pins = pins
+    this.#clock = clock
+    this.#rpc = new RpcConnection({
+      path: pins.socketPath,
+      ownerUid: pins.uid,
+      socketGid: pins.socketGid,
+      clock,
+      maximumFrameBytes: MAXIMUM_RESPONSE_FRAME_BYTES,
+      keyOf: body => decode(KernelResponse, body, 'kernel response').requestId,
+    })
+  }
+
+  /**
+   * Calls one operation.
+   * @param authorization an administrator's word, for the operations that need one.
+   * @throws BrokerError with the kernel's code; `kernel_unavailable` when no answer came.
+   */
+  async call<K extends KernelOperationKind>(
+    kind: K,
+    request: RequestOf<K>,
+    authorization: AdminAuthorization | null = null,
+  ): Promise<ResponseOf<K>> {
+    const requestId = randomBytes(32).toString('hex')
+    const body = encode(KernelRequest, {
+      authorization,
+      operation: { kind, request } as unknown as KernelOperation,
+      requestId,
+      schema: KERNEL_RPC_SCHEMA,
+      tenantScope: this.pins.tenantScope,
+    })
+    const response = decode(KernelResponse, await this.#request(requestId, body, kind), 'kernel response')
+    if (response.refusal !== null) throw refusalError(response.refusal)
+    if (response.result?.kind !== kind) {
+      throw new BrokerError('invalid_request', `kernel answer refused: expected a result of ${kind}`)
+    }
+    return response.result.response as ResponseOf<K>
+  }
+
+  close(): void {
+    this.#rpc.close()
+  }
+
+  async #request(requestId: string, body: Uint8Array, kind: KernelOperationKind): Promise<Uint8Array> {
+    try {
+      return await this.#rpc.request(requestId, body, deadlineAfter(this.#clock, CALL_BUDGET_MS))
+    } catch (cause) {
+      throw new BrokerError(
+        'kernel_unavailable',
+        `${kind} got no answer from the kernel; start it or wait for it`,
+        {
+          outcome: kind === 'start' ? 'unknown' : 'not_started',
+          cause,
+        },
+      )
+    }
+  }
+}
+
+function refusalError(refusal: KernelRefusal): BrokerError {
+  const code = Object.hasOwn(ERROR_CODES, refusal.code) ? (refusal.code as ErrorCode) : 'authorization_denied'
+  return new BrokerError(code, refusal.sentence, { outcome: refusal.outcome })
+}
