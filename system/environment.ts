@@ -1,0 +1,83 @@
+// Owns: which environment a process of ours may run in, and the one it hands to a daemon.
+// Must never: pass a variable on because it happened to be there, or print a value.
+// Source: node(1) "Environment variables", ld.so(8), openssl-env(7).
+import { BrokerError } from '../protocol/errors.js'
+
+/** What changes the code, the trust anchors or the peers of a Node process from outside. */
+const HOSTILE_NAMES: ReadonlySet<string> = new Set([
+  'NODE_OPTIONS',
+  'NODE_TLS_REJECT_UNAUTHORIZED',
+  'NODE_EXTRA_CA_CERTS',
+  'NODE_USE_SYSTEM_CA',
+  'NODE_USE_ENV_PROXY',
+  'NODE_PATH',
+  'NODE_DEBUG',
+  'NODE_DEBUG_NATIVE',
+  'NODE_V8_COVERAGE',
+  'NODE_REDIRECT_WARNINGS',
+  'SSLKEYLOGFILE',
+  'OPENSSL_CONF',
+  'OPENSSL_MODULES',
+  'OPENSSL_ENGINES',
+  'LD_PRELOAD',
+  'LD_LIBRARY_PATH',
+  'LD_AUDIT',
+])
+const HOSTILE_PATTERNS: readonly RegExp[] = [/^SSL_CERT_/, /_PROXY$/i]
+
+/** Node options that change nothing of what is trusted. */
+const ALLOWED_EXEC_ARGV: readonly RegExp[] = [
+  /^--enable-source-maps$/,
+  /^--no-warnings$/,
+  /^--no-deprecation$/,
+  /^--max-old-space-size=\d+$/,
+  /^--max-semi-space-size=\d+$/,
+]
+
+/** What a daemon needs of its parent's environment and what cannot lead it astray. */
+const INHERITED_NAMES = ['HOME', 'LANG', 'LC_ALL', 'TZ'] as const
+const DAEMON_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+export function isHostileVariable(name: string): boolean {
+  return HOSTILE_NAMES.has(name) || HOSTILE_PATTERNS.some(pattern => pattern.test(name))
+}
+
+/** Names of hostile variables, for `doctor`, which only warns. An empty value counts: it may still mean something. */
+export function hostileVariables(environment: NodeJS.ProcessEnv): string[] {
+  return Object.keys(environment).filter(isHostileVariable).sort()
+}
+
+export function assertEnvironment(environment: NodeJS.ProcessEnv): void {
+  const [name] = hostileVariables(environment)
+  if (name === undefined) return
+  throw hostile(`expected an environment without ${name}, got one with it; unset ${name}`)
+}
+
+export function assertExecArgv(execArgv: readonly string[]): void {
+  const foreign = execArgv.find(argument => !ALLOWED_EXEC_ARGV.some(pattern => pattern.test(argument)))
+  if (foreign === undefined) return
+  throw hostile(`expected no foreign Node option, got ${optionName(foreign)}; start without it`)
+}
+
+/**
+ * The whole environment for a daemon that we start: a fixed PATH, the locale, and what the caller names.
+ * @throws BrokerError `hostile_environment` when the caller names a hostile variable.
+ */
+export function allowedEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
+  assertEnvironment(extra)
+  const environment: Record<string, string> = { PATH: DAEMON_PATH }
+  for (const name of INHERITED_NAMES) {
+    const value = process.env[name]
+    if (value !== undefined) environment[name] = value
+  }
+  return { ...environment, ...extra }
+}
+
+/** Without its value, which may be a path or a program text. */
+function optionName(argument: string): string {
+  return /^--?[A-Za-z0-9-]{1,64}/.exec(argument)?.[0] ?? 'one without a name'
+}
+
+function hostile(sentence: string): BrokerError {
+  return new BrokerError('hostile_environment', `start refused: ${sentence}`, { outcome: 'not_started' })
+}

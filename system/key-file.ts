@@ -1,0 +1,149 @@
+// Owns: how 32 secret bytes enter a process: a sealed descriptor, a private file, or a service manager's credential.
+// Must never: read a key from argv, the environment or a file that another uid could have written, or name a byte of it.
+// Source: the broker protocol's credential custody; memfd_create(2), systemd.exec(5) "Credentials".
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
+import { dirname, isAbsolute, join } from 'node:path'
+import { closeDescriptor, FULL_SEALS, memfdSeals, readSealed } from '../native/index.js'
+import { BrokerError } from '../protocol/errors.js'
+import { KEY_BYTES } from '../protocol/limits.js'
+import { assertAncestors } from './ancestors.js'
+import { errorCode, modeText, refused } from './custody-refusal.js'
+import { createFile } from './retained-file.js'
+
+export type KeySource = { readonly fd: number } | { readonly file: string } | { readonly credential: string }
+
+const KEY_FILE_MODES: readonly number[] = [0o600]
+const CREDENTIAL_MODES: readonly number[] = [0o400, 0o440]
+/** Standard input, output and error are never a key. */
+const FIRST_KEY_DESCRIPTOR = 3
+
+interface FileRules {
+  readonly owners: readonly number[]
+  readonly modes: readonly number[]
+}
+
+/**
+ * Reads a key under the custody rules of its source; a key descriptor is closed by it.
+ * @param what names the key in a refusal, "receipt signing key" for one.
+ * @returns 32 bytes of the caller's own, to be overwritten after use.
+ * @throws BrokerError `custody`.
+ */
+export function readKey(source: KeySource, what: string): Uint8Array {
+  if ('fd' in source) return readKeyDescriptor(source.fd, what)
+  if ('file' in source) return readKeyFile(source.file, what)
+  return readCredential(source.credential, what)
+}
+
+/** Writes a new key file, 0600, on disk when it returns. @throws BrokerError `custody` when the name is taken. */
+export function writeKeyFile(path: string, key: Uint8Array): void {
+  if (key.length !== KEY_BYTES) throw new RangeError(`key: expected ${KEY_BYTES} bytes, got ${key.length}`)
+  try {
+    createFile(path, key, 0o600)
+  } catch (error) {
+    throw refused(path, 'a free name in a private directory', errorCode(error), error)
+  }
+}
+
+function readKeyDescriptor(fd: number, what: string): Uint8Array {
+  if (!Number.isInteger(fd) || fd < FIRST_KEY_DESCRIPTOR) {
+    throw new RangeError(`${what}: expected a descriptor from ${FIRST_KEY_DESCRIPTOR}, got ${fd}`)
+  }
+  try {
+    assertSealedFile(fd, what)
+    return readSealed(fd, { exactBytes: KEY_BYTES })
+  } catch (error) {
+    if (error instanceof BrokerError) throw error
+    throw refused(what, `a sealed memfd of ${KEY_BYTES} bytes at descriptor ${fd}`, errorCode(error), error)
+  } finally {
+    closeQuietly(fd)
+  }
+}
+
+/** Root may hand a key to a daemon of another uid; nobody else may. */
+function assertSealedFile(fd: number, what: string): void {
+  const stats = fstatSync(fd)
+  if (!stats.isFile()) throw refused(what, 'a regular file behind the descriptor', 'another kind')
+  assertOwner(stats, [0, effectiveUid()], what)
+  const seals = memfdSeals(fd)
+  if ((seals & FULL_SEALS) !== FULL_SEALS)
+    throw refused(what, 'all four seals', `seals 0x${seals.toString(16)}`)
+  if (stats.size !== KEY_BYTES) throw refused(what, `${KEY_BYTES} bytes`, `${stats.size}`)
+}
+
+function closeQuietly(fd: number): void {
+  try {
+    closeDescriptor(fd)
+  } catch {
+    return
+  }
+}
+
+function readKeyFile(path: string, what: string): Uint8Array {
+  assertAncestors(dirname(path), effectiveUid())
+  return readFile(path, { owners: [effectiveUid()], modes: KEY_FILE_MODES }, what)
+}
+
+function readCredential(name: string, what: string): Uint8Array {
+  if (!/^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$/.test(name)) {
+    throw refused(what, 'a credential name of letters, digits and _ . -', 'another')
+  }
+  const directory = process.env['CREDENTIALS_DIRECTORY']
+  if (directory === undefined || !isAbsolute(directory)) {
+    throw refused(
+      what,
+      'CREDENTIALS_DIRECTORY to be an absolute path',
+      'none; start it from its service unit',
+    )
+  }
+  return readFile(join(directory, name), { owners: [0, effectiveUid()], modes: CREDENTIAL_MODES }, what)
+}
+
+function readFile(path: string, rules: FileRules, what: string): Uint8Array {
+  const descriptor = openKeyFile(path, what)
+  try {
+    assertKeyFile(fstatSync(descriptor), rules, what)
+    return readExactly(descriptor, what)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** O_NONBLOCK, so that a FIFO in its place cannot hold the start. */
+function openKeyFile(path: string, what: string): number {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch (error) {
+    throw refused(what, `a readable file ${path} that is no symbolic link`, errorCode(error), error)
+  }
+}
+
+function assertKeyFile(stats: Stats, rules: FileRules, what: string): void {
+  if (!stats.isFile()) throw refused(what, 'a regular file', 'another kind')
+  assertOwner(stats, rules.owners, what)
+  if (!rules.modes.includes(stats.mode & 0o7777)) {
+    const modes = rules.modes.map(mode => `0${mode.toString(8)}`).join(' or ')
+    throw refused(what, `mode ${modes}`, modeText(stats))
+  }
+  if (stats.nlink !== 1) throw refused(what, 'one link', `${stats.nlink}`)
+  if (stats.size !== KEY_BYTES) throw refused(what, `${KEY_BYTES} bytes`, `${stats.size}`)
+}
+
+/** One byte more is asked for, so that a file that grew since is noticed. */
+function readExactly(descriptor: number, what: string): Uint8Array {
+  const buffer = new Uint8Array(KEY_BYTES + 1)
+  const length = readSync(descriptor, buffer, 0, KEY_BYTES + 1, 0)
+  const key = buffer.slice(0, KEY_BYTES)
+  buffer.fill(0)
+  if (length === KEY_BYTES) return key
+  key.fill(0)
+  throw refused(what, `${KEY_BYTES} bytes`, `${length}`)
+}
+
+function assertOwner(stats: Stats, owners: readonly number[], what: string): void {
+  if (owners.includes(stats.uid)) return
+  throw refused(what, `owner uid ${[...new Set(owners)].join(' or ')}`, `${stats.uid}`)
+}
+
+function effectiveUid(): number {
+  return process.geteuid?.() ?? 0
+}

@@ -1,0 +1,156 @@
+// Owns: accepting: who connects is known and judged before a byte is read, and how many may be here at once.
+// Must never: stop because of a peer. A fault on one connection ends that connection.
+// Source: accept(2); the broker protocol's peer authentication.
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Clock } from '../protocol/clock.js'
+import { bindSocket, type BoundSocket } from './bound-socket.js'
+import type { FrameAdmission } from './frame-admission.js'
+import { type ConnectionMode, FramedConnection } from './framed-connection.js'
+import { identifyPeer, overflowUid, type PeerIdentity } from './peer.js'
+import { descriptorOf } from './socket-descriptor.js'
+
+/** Two descriptors a connection: far below the usual limit of 1,024. */
+const DEFAULT_MAXIMUM_CONNECTIONS = 256
+const DEFAULT_MAXIMUM_CONNECTIONS_PER_UID = 64
+const DEFAULT_BACKLOG = 128
+
+export interface ListenOptions {
+  readonly path: string
+  readonly socketGid: number | null
+  readonly clock: Clock
+  readonly mode: ConnectionMode
+  readonly admission?: FrameAdmission
+  readonly maximumConnections?: number
+  readonly maximumConnectionsPerUid?: number
+  readonly backlog?: number
+  /** Judges the connector; a false closes the connection without a byte. */
+  admit(peer: PeerIdentity): boolean
+  /** Serves one connection, which is closed when this settles. A rejection goes to `onFault`. */
+  onConnection(connection: FramedConnection, peer: PeerIdentity): Promise<void>
+  /** Told of faults that no peer must hear of. */
+  onFault(error: unknown): void
+  /** Told why a connector was turned away. */
+  onRefused?(refusal: ConnectionRefusal): void
+}
+
+export interface ConnectionRefusal {
+  readonly reason: 'capacity' | 'uid_capacity' | 'overflow_uid' | 'not_admitted' | 'gone'
+  readonly uid: number | null
+  readonly pid: number | null
+}
+
+/** Binds under the directory's lock and serves. @throws BrokerError `another_instance` or `custody`. */
+export async function listen(options: ListenOptions): Promise<Listener> {
+  const listener = new Listener(options)
+  await listener.start()
+  return listener
+}
+
+export class Listener {
+  readonly #options: ListenOptions
+  readonly #server: Server
+  readonly #connections = new Map<FramedConnection, PeerIdentity>()
+  #bound: BoundSocket | undefined
+
+  constructor(options: ListenOptions) {
+    this.#options = options
+    this.#server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, socket => this.#accept(socket))
+  }
+
+  get connections(): number {
+    return this.#connections.size
+  }
+
+  async start(): Promise<void> {
+    const { path, socketGid, backlog } = this.#options
+    const listening = new Promise<void>(resolve => {
+      this.#server.once('listening', resolve)
+    })
+    this.#server.on('error', error => this.#options.onFault(error))
+    this.#bound = bindSocket(
+      this.#server,
+      path,
+      { ownerUid: process.geteuid?.() ?? 0, socketGid },
+      backlog ?? DEFAULT_BACKLOG,
+    )
+    await listening
+  }
+
+  /** Stops accepting, closes every connection, and removes its own socket alone. Safe to repeat. */
+  async close(): Promise<void> {
+    const bound = this.#bound
+    if (bound === undefined) return
+    this.#bound = undefined
+    const closed = new Promise<void>(resolve => {
+      this.#server.close(() => resolve())
+    })
+    for (const connection of this.#connections.keys()) connection.closeNow()
+    bound.release()
+    await closed
+  }
+
+  #accept(socket: Socket): void {
+    socket.on('error', () => socket.destroy())
+    const peer = this.#identify(socket)
+    const refusal = this.#refusalOf(peer)
+    if (peer === undefined || refusal !== undefined) {
+      peer?.close()
+      socket.destroy()
+      this.#options.onRefused?.({ reason: refusal ?? 'gone', uid: peer?.uid ?? null, pid: peer?.pid ?? null })
+      return
+    }
+    const { clock, mode, admission } = this.#options
+    const connection = new FramedConnection(socket, { clock, mode, ...(admission && { admission }) })
+    this.#connections.set(connection, peer)
+    void this.#serve(connection, peer)
+  }
+
+  /** A connector may be gone already; its identity is then not to be had, which is no fault. */
+  #identify(socket: Socket): PeerIdentity | undefined {
+    const descriptor = descriptorOf(socket)
+    if (descriptor === undefined) return undefined
+    try {
+      return identifyPeer(descriptor)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') this.#options.onFault(error)
+      return undefined
+    }
+  }
+
+  #refusalOf(peer: PeerIdentity | undefined): ConnectionRefusal['reason'] | undefined {
+    const { maximumConnections, maximumConnectionsPerUid } = this.#options
+    if (peer === undefined) return 'gone'
+    if (this.#connections.size >= (maximumConnections ?? DEFAULT_MAXIMUM_CONNECTIONS)) return 'capacity'
+    if (peer.uid === overflowUid()) return 'overflow_uid'
+    if (this.#heldBy(peer.uid) >= (maximumConnectionsPerUid ?? DEFAULT_MAXIMUM_CONNECTIONS_PER_UID))
+      return 'uid_capacity'
+    return this.#isAdmitted(peer) ? undefined : 'not_admitted'
+  }
+
+  #isAdmitted(peer: PeerIdentity): boolean {
+    try {
+      return this.#options.admit(peer)
+    } catch (error) {
+      this.#options.onFault(error)
+      return false
+    }
+  }
+
+  #heldBy(uid: number): number {
+    let held = 0
+    for (const peer of this.#connections.values()) if (peer.uid === uid) held += 1
+    return held
+  }
+
+  async #serve(connection: FramedConnection, peer: PeerIdentity): Promise<void> {
+    try {
+      await this.#options.onConnection(connection, peer)
+    } catch (error) {
+      this.#options.onFault(error)
+    } finally {
+      connection.closeNow()
+      peer.close()
+      this.#connections.delete(connection)
+    }
+  }
+}

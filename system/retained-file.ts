@@ -1,0 +1,133 @@
+// Owns: files that are kept: complete and on disk under their name, or not there at all.
+// Must never: write into a file that already bears the name, or follow a link.
+// Source: rename(2), fsync(2).
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readSync,
+  renameSync,
+  type Stats,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import { open, rename, unlink } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { modeText, refused } from './custody-refusal.js'
+
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+
+/**
+ * Puts the bytes under the name, replacing what was there, without blocking the event loop on the disk.
+ * On disk, name included, when it resolves; after a failure the old file stands.
+ */
+export async function retainFile(path: string, bytes: Uint8Array, mode: number): Promise<void> {
+  const temporary = temporaryName(path)
+  try {
+    const file = await open(temporary, NEW_FILE, mode)
+    try {
+      await file.chmod(mode)
+      await file.writeFile(bytes)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(temporary, path)
+  } catch (error) {
+    await unlink(temporary).catch(() => undefined)
+    throw error
+  }
+  const directory = await open(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY)
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
+}
+
+/** As `retainFile`, in one synchronous run, for commands that do nothing else meanwhile. */
+export function retainFileNow(path: string, bytes: Uint8Array, mode: number): void {
+  const temporary = temporaryName(path)
+  createFile(temporary, bytes, mode)
+  try {
+    renameSync(temporary, path)
+  } catch (error) {
+    unlinkSync(temporary)
+    throw error
+  }
+  syncDirectory(dirname(path))
+}
+
+/** A new file, on disk, or EEXIST. What could not be finished is removed. */
+export function createFile(path: string, bytes: Uint8Array, mode: number): void {
+  const descriptor = openSync(path, NEW_FILE, mode)
+  try {
+    fchmodSync(descriptor, mode)
+    writeAll(descriptor, bytes)
+    fsyncSync(descriptor)
+  } catch (error) {
+    unlinkSync(path)
+    throw error
+  } finally {
+    closeSync(descriptor)
+  }
+  syncDirectory(dirname(path))
+}
+
+export interface RetainedFileRules {
+  readonly maximumBytes: number
+  readonly ownerUid: number
+  /** Mode bits that must not be set, 0o077 for a private file. */
+  readonly forbiddenMode: number
+}
+
+/** Reads a file whose owner, mode and links are judged on the open descriptor. @throws BrokerError `custody`. */
+export function readRetainedFile(path: string, rules: RetainedFileRules): Uint8Array {
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    const stats = fstatSync(descriptor)
+    assertRules(path, stats, rules)
+    const bytes = new Uint8Array(stats.size)
+    let length = 0
+    while (length < bytes.length) {
+      const count = readSync(descriptor, bytes, length, bytes.length - length, null)
+      if (count === 0) throw refused(path, `${bytes.length} bytes`, `${length}`)
+      length += count
+    }
+    return bytes
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function assertRules(path: string, stats: Stats, rules: RetainedFileRules): void {
+  if (!stats.isFile()) throw refused(path, 'a regular file', 'another kind of file')
+  if (stats.uid !== rules.ownerUid) throw refused(path, `owner uid ${rules.ownerUid}`, `${stats.uid}`)
+  if ((stats.mode & rules.forbiddenMode) !== 0) {
+    throw refused(path, `no mode bit of 0${rules.forbiddenMode.toString(8)}`, modeText(stats))
+  }
+  if (stats.nlink !== 1) throw refused(path, 'one link', `${stats.nlink}`)
+  if (stats.size > rules.maximumBytes)
+    throw refused(path, `at most ${rules.maximumBytes} bytes`, `${stats.size}`)
+}
+
+function temporaryName(path: string): string {
+  return join(dirname(path), `.${basename(path)}.${randomBytes(8).toString('hex')}`)
+}
+
+function writeAll(descriptor: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at, bytes.length - at)
+}
+
+function syncDirectory(path: string): void {
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY)
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
