@@ -78,6 +78,7 @@ export const ERROR_CODES = {
     'run the tool under chio run, which hands it the stream as descriptor 8',
   ),
   truncated_frame: row(null, 1, 'the peer ended inside a frame: read the recorded outcome'),
+  client_gone: row(null, 1, 'the peer left before its answer; what was done stands in its record'),
   peer_mismatch: row(
     null,
     1,
