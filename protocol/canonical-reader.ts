@@ -4,12 +4,13 @@
 // Source: RFC 8785; RFC 3629 for UTF-8; RFC 7493 for integers.
 
 import { isUtf8 } from 'node:buffer'
-import { escapedByte, lowerHexValue } from './canonical-text.js'
+import { escapedByte, lowerHexValue, shortEscape } from './canonical-text.js'
 import {
   CLOSING_BRACKET,
   COMMA,
+  countDecimals,
   type DecimalCursor,
-  decimalCapacity,
+  MAXIMUM_DECIMAL_BYTES,
   OPENING_BRACKET,
   readDecimals,
 } from './decimal-bytes.js'
@@ -90,40 +91,44 @@ export class CanonicalReader {
     const limit = Math.min(this.bytes.length, start + maximumBytes + 1)
     for (let i = start; i < limit; i++) {
       const byte = this.bytes[i] as number
-      if (byte === QUOTE) return this.#plainText(start, i)
-      if (byte === BACKSLASH || byte < 0x20) return this.#escapedText(start, i, maximumBytes)
+      if (byte === QUOTE) return this.#utf8(this.#view.subarray(start, i), i + 1)
+      if (byte === BACKSLASH || byte < 0x20) return this.#escapedText(start, maximumBytes)
     }
-    return this.#unending(limit, maximumBytes)
+    this.offset = limit
+    return this.refuse(this.#tooLong(maximumBytes))
   }
 
-  #plainText(start: number, end: number): string {
-    const part = this.#view.subarray(start, end)
+  #tooLong(maximumBytes: number): string {
+    const ended = this.offset >= this.bytes.length
+    return ended ? 'the end of the string' : `a string of at most ${maximumBytes} bytes`
+  }
+
+  #utf8(part: Buffer, end: number): string {
     if (!isUtf8(part)) this.refuse('valid UTF-8')
-    this.offset = end + 1
+    this.offset = end
     return part.toString('utf8')
   }
 
-  #unending(offset: number, maximumBytes: number): never {
-    this.offset = offset
-    if (offset >= this.bytes.length) this.refuse('the end of the string')
-    return this.refuse(`a string of at most ${maximumBytes} bytes`)
+  #escapedText(start: number, maximumBytes: number): string {
+    const unescaped = Buffer.alloc(Math.min(maximumBytes, this.#textSpan(start)))
+    let length = 0
+    this.offset = start
+    for (let byte = this.peek(); byte !== QUOTE; byte = this.peek()) {
+      if (byte < 0x20) this.refuse(byte < 0 ? 'the end of the string' : 'an escaped control character')
+      if (length >= maximumBytes) this.refuse(this.#tooLong(maximumBytes))
+      this.offset++
+      unescaped[length++] = byte === BACKSLASH ? this.#escape() : byte
+    }
+    const text = this.#utf8(unescaped.subarray(0, length), this.offset + 1)
+    unescaped.fill(0)
+    return text
   }
 
-  #escapedText(start: number, firstEscape: number, maximumBytes: number): string {
-    const unescaped: number[] = Array.from(this.#view.subarray(start, firstEscape))
-    this.offset = firstEscape
-    for (;;) {
-      const byte = this.peek()
-      if (byte === QUOTE) break
-      if (byte < 0x20) this.refuse(byte < 0 ? 'the end of the string' : 'an escaped control character')
-      if (unescaped.length >= maximumBytes) this.refuse(`a string of at most ${maximumBytes} bytes`)
-      this.offset++
-      unescaped.push(byte === BACKSLASH ? this.#escape() : byte)
-    }
-    const bytes = Buffer.from(unescaped)
-    if (!isUtf8(bytes)) this.refuse('valid UTF-8')
-    this.offset++
-    return bytes.toString('utf8')
+  /** Bytes up to the closing quote or the end. */
+  #textSpan(start: number): number {
+    let end = start
+    while (end < this.bytes.length && this.bytes[end] !== QUOTE) end += this.bytes[end] === BACKSLASH ? 2 : 1
+    return end - start
   }
 
   /** Behind the backslash. RFC 8785: seven short forms, else \u00 and two lower-case hex digits. */
@@ -134,11 +139,12 @@ export class CanonicalReader {
       return short
     }
     const { bytes, offset } = this
-    const high = lowerHexValue(bytes[offset + 3] as number)
-    const low = lowerHexValue(bytes[offset + 4] as number)
-    const value = high * 16 + low
+    const high = lowerHexValue(bytes[offset + 3] ?? 0)
+    const low = lowerHexValue(bytes[offset + 4] ?? 0)
     const isUnit = bytes[offset] === 0x75 && bytes[offset + 1] === ZERO && bytes[offset + 2] === ZERO
-    if (!isUnit || high < 0 || low < 0 || !isLongEscape(value)) this.refuse('the canonical escape')
+    if (!isUnit || high < 0 || low < 0) this.refuse('a canonical escape')
+    const value = high * 16 + low
+    if (value >= 0x20 || shortEscape(value) !== 0) this.refuse('the shortest escape')
     this.offset = offset + 5
     return value
   }
@@ -201,17 +207,21 @@ export class CanonicalReader {
       this.offset++
       return new Uint8Array(0)
     }
-    const close = this.bytes.indexOf(CLOSING_BRACKET, this.offset)
-    const end = close < 0 ? this.bytes.length : close + 1
-    const scratch = new Uint8Array(Math.min(decimalCapacity(end - this.offset), maximum + 1))
+    const value = new Uint8Array(this.#decimalCount(maximum))
     const cursor: DecimalCursor = { offset: this.offset, count: 0, closed: false }
-    const complete = readDecimals(this.bytes, scratch, cursor, end) && cursor.closed
+    const complete = readDecimals(this.bytes, value, cursor, this.bytes.length) && cursor.closed
     this.offset = cursor.offset
-    if (cursor.count > maximum) this.refuse(`at most ${maximum} bytes`)
-    if (!complete) this.refuse('a decimal byte of 0..255')
-    const value = scratch.slice(0, cursor.count)
-    scratch.fill(0)
-    return value
+    if (complete) return value
+    value.fill(0)
+    return this.refuse(`a decimal byte of 0..255, ${maximum} at most`)
+  }
+
+  /** Numbers up to the closing bracket, looked for no further than the longest text allowed. */
+  #decimalCount(maximum: number): number {
+    const farthest = Math.min(this.bytes.length, this.offset + maximum * MAXIMUM_DECIMAL_BYTES)
+    const close = this.bytes.subarray(this.offset, farthest).indexOf(CLOSING_BRACKET)
+    if (close < 0) return 0
+    return Math.min(countDecimals(this.bytes, this.offset, this.offset + close), maximum)
   }
 
   /** Whether this member comes next; its name, colon and the comma before it are taken then. */
@@ -251,11 +261,6 @@ export class CanonicalReader {
     this.offset++
     return byte === COMMA
   }
-}
-
-function isLongEscape(value: number): boolean {
-  const short = value === 0x08 || value === 0x09 || value === 0x0a || value === 0x0c || value === 0x0d
-  return value < 0x20 && !short
 }
 
 function isNumberByte(byte: number): boolean {

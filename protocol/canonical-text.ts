@@ -27,7 +27,7 @@ export function shortEscape(byte: number): number {
 }
 
 export function escapedByte(letter: number): number {
-  return letter < 128 ? (ESCAPED_BYTE[letter] as number) : 255
+  return ESCAPED_BYTE[letter] ?? 255
 }
 
 /** Value of a lower-case hex digit, else -1. RFC 8785 writes no other. */

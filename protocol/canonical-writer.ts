@@ -4,12 +4,21 @@
 // Source: RFC 8785.
 
 import { hasLoneSurrogate, shortEscape } from './canonical-text.js'
-import { CLOSING_BRACKET, COMMA, decimalTextBytes, OPENING_BRACKET, writeDecimals } from './decimal-bytes.js'
+import {
+  CLOSING_BRACKET,
+  COMMA,
+  DECIMAL_SLACK_BYTES,
+  decimalTextBytes,
+  OPENING_BRACKET,
+  writeDecimals,
+} from './decimal-bytes.js'
 import { MAXIMUM_JSON_DEPTH } from './limits.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const FIRST_BUFFER_BYTES = 1024
+/** From here on buffers grow by an eighth, so that a large frame is not copied twice. */
+const LARGE_BUFFER_BYTES = 64 * 1024
 const HEX_DIGITS = '0123456789abcdef'
 
 /** A byte string left out of the text, to be written at this offset later. */
@@ -117,8 +126,9 @@ export class CanonicalWriter {
     this.byte(OPENING_BRACKET)
     if (value.length >= this.#deferFromBytes) this.deferred.push({ offset: this.#length, value })
     else if (value.length > 0) {
-      this.#room(decimalTextBytes(value))
-      this.#length = writeDecimals(this.#buffer, this.#length, value) - 1
+      this.#room(decimalTextBytes(value) + DECIMAL_SLACK_BYTES)
+      const view = new DataView(this.#buffer.buffer)
+      this.#length = writeDecimals(view, this.#length, value) - 1
     }
     this.byte(CLOSING_BRACKET)
   }
@@ -127,23 +137,24 @@ export class CanonicalWriter {
     this.byte(COMMA)
   }
 
-  /** The text so far, in a buffer of its own; the writer is emptied and overwritten. */
+  /** The text, handed over; the writer is empty afterwards. */
   finish(): Uint8Array {
-    const text = new Uint8Array(this.#length)
-    text.set(this.#buffer.subarray(0, this.#length))
-    this.wipe()
-    return text
-  }
-
-  wipe(): void {
-    this.#buffer.fill(0, 0, this.#length)
+    const length = this.#length
+    const buffer = this.#buffer
+    this.#buffer = Buffer.alloc(0)
     this.#length = 0
+    if (buffer.length - length <= buffer.length >>> 3) return new Uint8Array(buffer.buffer, 0, length)
+    const text = new Uint8Array(length)
+    text.set(buffer.subarray(0, length))
+    buffer.fill(0, 0, length)
+    return text
   }
 
   #room(bytes: number): void {
     const needed = this.#length + bytes
     if (needed <= this.#buffer.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.length * 2))
+    const spare = needed > LARGE_BUFFER_BYTES ? needed >>> 3 : needed
+    const larger = Buffer.allocUnsafeSlow(Math.max(FIRST_BUFFER_BYTES, needed + spare))
     this.#buffer.copy(larger, 0, 0, this.#length)
     this.#buffer.fill(0, 0, this.#length)
     this.#buffer = larger

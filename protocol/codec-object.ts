@@ -127,10 +127,11 @@ export function tagged<const K extends string, V extends Variants>(
   const codecs = new Map(
     Object.entries(variants).map(([name, codec]) => [name, codec.withTag(key, name) as Codec<unknown>]),
   )
+  const token = Buffer.from(`${JSON.stringify(key)}:`)
   const expected = [...codecs.keys()].map(name => JSON.stringify(name)).join(' or ')
   return {
     read(reader) {
-      const codec = codecs.get(peekTag(reader, key))
+      const codec = codecs.get(peekTag(reader, key, token))
       return (codec ?? reader.refuse(`"${key}" to be ${expected}`)).read(reader) as TaggedValue<K, V>
     },
     write(writer, value) {
@@ -142,9 +143,8 @@ export function tagged<const K extends string, V extends Variants>(
 }
 
 /** Looks ahead for the telling member, which may stand behind others, and comes back. */
-function peekTag(reader: CanonicalReader, key: string): string {
+function peekTag(reader: CanonicalReader, key: string, token: Uint8Array): string {
   const start = reader.offset
-  const token = Buffer.from(`${JSON.stringify(key)}:`)
   reader.expect(OPENING_BRACE, 'an object')
   reader.enter(key)
   for (let first = true; !reader.takeMember(token, first); first = false) skipMember(reader, first)
@@ -168,7 +168,7 @@ export function textOrObject<T extends string, U>(textual: Codec<T>, objectual: 
     read: reader => (reader.peek() === 0x22 ? textual.read(reader) : objectual.read(reader)),
     write(writer, value) {
       if (typeof value === 'string') textual.write(writer, value as T)
-      else objectual.write(writer, value as U)
+      else objectual.write(writer, value)
     },
   }
 }

@@ -8,8 +8,9 @@ import { CanonicalWriter, type DeferredBytes } from './canonical-writer.js'
 import { type Codec, decode } from './codec.js'
 import {
   CLOSING_BRACKET,
+  countDecimals,
+  DECIMAL_SLACK_BYTES,
   type DecimalCursor,
-  decimalCapacity,
   decimalTextBytes,
   OPENING_BRACKET,
   readDecimals,
@@ -47,8 +48,8 @@ class LargeStrings {
   readonly #bytes: Uint8Array
   readonly #yieldNow: YieldNow
   readonly #converted = new Map<number, { value: Uint8Array; end: number }>()
-  /** Next closing bracket at or behind the offset: found once, so that many openings cost no more. */
-  #close = -1
+  /** No closing bracket stands from the last opening one to here: many openings cost no more than one. */
+  #openUntil = 0
   #nextYield = SLICE_TEXT_BYTES
 
   constructor(bytes: Uint8Array, yieldNow: YieldNow) {
@@ -59,15 +60,14 @@ class LargeStrings {
   async convert(): Promise<ConvertedBytes> {
     let offset = 0
     while (offset < this.#bytes.length) {
-      const found = this.#scan(offset)
-      const isLarge = found < this.#bytes.length && found < this.#nextYield
-      offset = isLarge ? await this.#string(found) : found
+      offset = this.#scan(offset)
       if (offset >= this.#nextYield) await this.#pause(offset)
+      else if (offset < this.#bytes.length) offset = await this.#string(offset)
     }
     return this.#converted
   }
 
-  /** Offset of the next large byte string, else where to yield or the end of the text. */
+  /** Offset of the next large byte string, else of the next yield or the end. */
   #scan(from: number): number {
     let offset = from
     while (offset < this.#bytes.length && offset < this.#nextYield) {
@@ -80,11 +80,11 @@ class LargeStrings {
   }
 
   #isLarge(opening: number): boolean {
-    if (this.#close < opening) {
-      const close = this.#bytes.indexOf(CLOSING_BRACKET, opening)
-      this.#close = close < 0 ? this.#bytes.length : close
-    }
-    return this.#close < this.#bytes.length && this.#close - opening >= LARGE_STRING_TEXT_BYTES
+    const end = Math.min(opening + LARGE_STRING_TEXT_BYTES, this.#bytes.length)
+    const from = Math.max(opening, this.#openUntil)
+    const close = from < end ? this.#bytes.subarray(from, end).indexOf(CLOSING_BRACKET) : -1
+    this.#openUntil = close < 0 ? Math.max(end, this.#openUntil) : from + close
+    return close < 0 && end === opening + LARGE_STRING_TEXT_BYTES
   }
 
   #behindText(offset: number): number {
@@ -99,24 +99,34 @@ class LargeStrings {
     return backslashes % 2 === 1
   }
 
+  /** Converts one. What is none, or not canonical, ends the search: the reader refuses or reads the rest. */
   async #string(opening: number): Promise<number> {
-    const end = this.#close + 1
-    const scratch = new Uint8Array(decimalCapacity(end - opening))
+    const count = await this.#count(opening + 1)
+    const value = new Uint8Array(count)
     const cursor: DecimalCursor = { offset: opening + 1, count: 0, closed: false }
     while (!cursor.closed) {
-      const softEnd = Math.min(cursor.offset + SLICE_TEXT_BYTES, end)
-      // Not a byte string, or not canonical: the reader will say so, at the same place.
-      if (!readDecimals(this.#bytes, scratch, cursor, softEnd)) return this.#abandon(scratch, cursor)
+      const softEnd = Math.min(cursor.offset + SLICE_TEXT_BYTES, this.#bytes.length)
+      if (!readDecimals(this.#bytes, value, cursor, softEnd)) {
+        value.fill(0)
+        return this.#bytes.length
+      }
       await this.#pause(cursor.offset)
     }
-    this.#converted.set(opening, { value: scratch.slice(0, cursor.count), end })
-    scratch.fill(0)
-    return end
+    this.#converted.set(opening, { value, end: cursor.offset })
+    return cursor.offset
   }
 
-  #abandon(scratch: Uint8Array, cursor: DecimalCursor): number {
-    scratch.fill(0)
-    return cursor.offset
+  /** Numbers up to the closing bracket; 0 when there is none. */
+  async #count(first: number): Promise<number> {
+    let commas = 0
+    for (let from = first; from < this.#bytes.length; from += SLICE_TEXT_BYTES) {
+      const slice = this.#bytes.subarray(from, from + SLICE_TEXT_BYTES)
+      const close = slice.indexOf(CLOSING_BRACKET)
+      commas += countDecimals(slice, 0, close < 0 ? slice.length : close) - 1
+      if (close >= 0) return commas + 1
+      await this.#yieldNow()
+    }
+    return 0
   }
 
   async #pause(offset: number): Promise<void> {
@@ -129,10 +139,11 @@ class LargeStrings {
 export async function encodeSliced<T>(codec: Codec<T>, value: T, yieldNow: YieldNow): Promise<Uint8Array> {
   const writer = new CanonicalWriter(LARGE_STRING_BYTES)
   codec.write(writer, value)
-  const deferred = [...writer.deferred]
+  const deferred = writer.deferred
   const skeleton = writer.finish()
   if (deferred.length === 0) return skeleton
-  const out = new Uint8Array(skeleton.length + (await deferredTextBytes(deferred, yieldNow)))
+  const textBytes = skeleton.length + (await deferredTextBytes(deferred, yieldNow))
+  const out = new Uint8Array(textBytes + DECIMAL_SLACK_BYTES)
   let offset = 0
   let from = 0
   for (const { offset: at, value: part } of deferred) {
@@ -141,7 +152,7 @@ export async function encodeSliced<T>(codec: Codec<T>, value: T, yieldNow: Yield
     from = at
   }
   out.set(skeleton.subarray(from), offset)
-  return out
+  return out.subarray(0, textBytes)
 }
 
 async function deferredTextBytes(deferred: readonly DeferredBytes[], yieldNow: YieldNow): Promise<number> {
@@ -151,6 +162,7 @@ async function deferredTextBytes(deferred: readonly DeferredBytes[], yieldNow: Y
       total += decimalTextBytes(slice)
       await yieldNow()
     }
+    // The last number has no comma.
     total--
   }
   return total
@@ -162,12 +174,13 @@ async function writeSlices(
   value: Uint8Array,
   yieldNow: YieldNow,
 ): Promise<number> {
+  const view = new DataView(out.buffer)
   let end = offset
   for (const slice of slices(value)) {
-    end = writeDecimals(out, end, slice)
+    end = writeDecimals(view, end, slice)
     await yieldNow()
   }
-  // The comma behind the last number; what follows overwrites it.
+  // The comma behind the last number, and the slack, are overwritten by what follows.
   return end - 1
 }
 

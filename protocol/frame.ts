@@ -11,13 +11,22 @@ export interface FrameReaderOptions {
   readonly exactBytes?: number
 }
 
+/** The four bytes before a body, for writers that do not want to copy a large one. */
+export function framePrefix(bodyBytes: number): Uint8Array {
+  if (!Number.isInteger(bodyBytes) || bodyBytes < 1 || bodyBytes > MAXIMUM_RESPONSE_FRAME_BYTES) {
+    throw new RangeError(
+      `"bodyBytes" expected an integer of 1..${MAXIMUM_RESPONSE_FRAME_BYTES}, got ${bodyBytes}`,
+    )
+  }
+  const prefix = new Uint8Array(FRAME_PREFIX_BYTES)
+  new DataView(prefix.buffer).setUint32(0, bodyBytes, false)
+  return prefix
+}
+
 /** Puts the length before the body. */
 export function encodeFrame(body: Uint8Array): Uint8Array {
-  if (body.length < 1 || body.length > MAXIMUM_RESPONSE_FRAME_BYTES) {
-    throw new RangeError(`"body" expected 1..${MAXIMUM_RESPONSE_FRAME_BYTES} bytes, got ${body.length} bytes`)
-  }
   const frame = new Uint8Array(FRAME_PREFIX_BYTES + body.length)
-  new DataView(frame.buffer).setUint32(0, body.length, false)
+  frame.set(framePrefix(body.length))
   frame.set(body, FRAME_PREFIX_BYTES)
   return frame
 }
