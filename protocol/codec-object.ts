@@ -6,7 +6,7 @@ import { skipJson } from './canonical-json.js'
 import type { CanonicalReader } from './canonical-reader.js'
 import { compareUtf16 } from './canonical-text.js'
 import type { CanonicalWriter } from './canonical-writer.js'
-import type { Codec, Infer } from './codec.js'
+import type { Codec, Infer } from './document-codec.js'
 
 const OPENING_BRACE = 0x7b
 const CLOSING_BRACE = 0x7d

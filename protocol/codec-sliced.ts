@@ -5,7 +5,7 @@
 
 import { type ConvertedBytes, CanonicalReader } from './canonical-reader.js'
 import { CanonicalWriter, type DeferredBytes } from './canonical-writer.js'
-import { type Codec, decode } from './codec.js'
+import { type Codec, decode } from './document-codec.js'
 import {
   CLOSING_BRACKET,
   countDecimals,

@@ -1,0 +1,31 @@
+// Owns what a codec is, and reading and writing of one whole document. Must never leave bytes over.
+// Source: RFC 8785; the read order of the protocol (exact body, UTF-8, shape, canonical bytes).
+
+import { CanonicalReader } from './canonical-reader.js'
+import { CanonicalWriter } from './canonical-writer.js'
+
+/** Describes a document once; reads canonical bytes only and writes canonical bytes only. */
+export interface Codec<T> {
+  read(reader: CanonicalReader): T
+  write(writer: CanonicalWriter, value: T): void
+}
+
+export type Infer<C> = C extends Codec<infer T> ? T : never
+
+/**
+ * Reads one whole document.
+ * @throws BrokerError invalid_request with a sentence that names `what`, the member and the offset.
+ */
+export function decode<T>(codec: Codec<T>, bytes: Uint8Array, what: string): T {
+  const reader = new CanonicalReader(bytes, what)
+  const value = codec.read(reader)
+  reader.end()
+  return value
+}
+
+/** @throws TypeError or RangeError for a value that the codec would not read back. */
+export function encode<T>(codec: Codec<T>, value: T): Uint8Array {
+  const writer = new CanonicalWriter()
+  codec.write(writer, value)
+  return writer.finish()
+}
