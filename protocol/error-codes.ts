@@ -66,6 +66,50 @@ export const ERROR_CODES = {
     'provision or enable the credential version: chio credential list',
   ),
 
+  // The kernel's own refusals: operations, grants, execution nonces.
+  request_binding_mismatch: row(
+    'conflict',
+    1,
+    'this invocation id belongs to another request: give the changed request an id of its own',
+  ),
+  operation_unknown: row(
+    'authorization_denied',
+    1,
+    'the kernel holds no such operation: chio operation list',
+  ),
+  operation_state: row(
+    'conflict',
+    1,
+    'the operation stands in another state: read it with chio operation show',
+  ),
+  illegal_transition: row(
+    null,
+    1,
+    'stop and report this: the kernel tried a move that its own table forbids',
+  ),
+  fenced: row(null, 73, 'another kernel took this store over: this process writes no more'),
+  grant_unknown: row('authorization_denied', 1, 'name a grant that the kernel holds: chio capability list'),
+  grant_revoked: row('authorization_denied', 1, 'ask an administrator for a new grant'),
+  grant_expired: row('authorization_denied', 1, 'ask an administrator for a new grant'),
+  grant_exhausted: row('authorization_denied', 1, 'every execution of this grant is held or spent'),
+  grant_exceeded: row('authorization_denied', 1, 'keep the request within the bounds of the grant'),
+  execution_nonce_binding: row(
+    'authorization_denied',
+    1,
+    'present the nonce that was reserved for this operation',
+  ),
+  execution_nonce_expired: row(
+    'authorization_denied',
+    1,
+    'reserve anew: an execution nonce lives for seconds',
+  ),
+  execution_nonce_not_yet_valid: row(
+    'authorization_denied',
+    1,
+    'correct the system clock: it stepped backwards',
+  ),
+  execution_nonce_capacity: row('authority_unavailable', 69, 'wait for reservations to be used or to expire'),
+
   // The stream, its frames and its peers.
   prepared_stream_consumed: row(
     null,

@@ -1,0 +1,84 @@
+// The identity of an admission operation: derived from what it commits to, so that the same request finds
+// the same operation after any restart and a changed one never does. snake_case is the wire's.
+// Source: the admission operation's identity derivation (with policy hash and effect class).
+import { boolean, digest, encode, type Infer, identifier, object, oneOf } from './codec.js'
+import { OPERATION_KINDS } from './admission-states.js'
+import { domainDigestHex } from './digest.js'
+
+export const ADMISSION_OPERATION_SCHEMA = 'chio.admission-operation.v1'
+
+/** Nine requirements are always written; `channel` is left out where it is not needed. */
+export const ParticipantRequirements = object(
+  {
+    approval: boolean(),
+    authorization_consumption: boolean(),
+    broker_attempt: boolean(),
+    budget_capture: boolean(),
+    execution_nonce: boolean(),
+    obligation: boolean(),
+    observation_attempt_zero: boolean(),
+    outcome_eligibility: boolean(),
+    payment: boolean(),
+  },
+  { optional: { channel: boolean() } },
+)
+export type ParticipantRequirements = Infer<typeof ParticipantRequirements>
+
+/** What a brokered tool call needs: an attempt at the broker, a hold and an execution nonce. */
+export const BROKERED_REQUIREMENTS: ParticipantRequirements = {
+  approval: false,
+  authorization_consumption: false,
+  broker_attempt: true,
+  budget_capture: true,
+  execution_nonce: true,
+  obligation: false,
+  observation_attempt_zero: false,
+  outcome_eligibility: false,
+  payment: false,
+}
+
+const RequestNamespace = object({
+  authenticated_tenant_id: identifier(),
+  coordinator_authority_id: identifier(),
+})
+const RequestBindingInput = object({
+  action_parameter_hash: digest(),
+  immutable_request_hash: digest(),
+  participant_requirements: ParticipantRequirements,
+})
+export type RequestBindingInput = Infer<typeof RequestBindingInput>
+
+export const EFFECT_CLASSES = ['monetary', 'read_only', 'side_effecting'] as const
+
+const OperationIdentity = object({
+  authorization_capability_hash: digest(),
+  capability_id: identifier(),
+  coordinator_authority_id: identifier(),
+  effect_class: oneOf(...EFFECT_CLASSES),
+  kind: oneOf(...OPERATION_KINDS),
+  policy_hash: digest(),
+  request_binding_hash: digest(),
+  request_id: identifier(),
+  request_namespace_digest: digest(),
+})
+export type OperationIdentity = Infer<typeof OperationIdentity>
+
+/** One namespace of request ids: a tenant under a coordinator. */
+export function requestNamespaceDigest(tenantId: string, coordinatorAuthorityId: string): string {
+  return domainDigestHex(
+    'chio.admission-request-namespace.v1',
+    encode(RequestNamespace, {
+      authenticated_tenant_id: tenantId,
+      coordinator_authority_id: coordinatorAuthorityId,
+    }),
+  )
+}
+
+export function requestBindingHash(input: RequestBindingInput): string {
+  return domainDigestHex('chio.admission-request-binding.v1', encode(RequestBindingInput, input))
+}
+
+/** The operation id: what will happen, and the authority under which it happens. */
+export function admissionOperationId(identity: OperationIdentity): string {
+  return domainDigestHex('chio.admission-operation.v1', encode(OperationIdentity, identity))
+}
