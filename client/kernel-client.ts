@@ -16,7 +16,7 @@ import {
   type KernelResult,
 } from '../protocol/kernel-rpc.js'
 import { MAXIMUM_RESPONSE_FRAME_BYTES } from '../protocol/limits.js'
-import { RpcConnection } from '../system/connect.js'
+import { RpcConnection } from '../system/rpc-connection.js'
 import type { KernelPins } from './broker-pins.js'
 import { deadlineAfter } from './deadline.js'
 

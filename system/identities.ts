@@ -1,0 +1,63 @@
+// The uids of an installation: one for each process that must not reach another's keys. They are written
+// once by `init` and read by whatever starts the processes.
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { BrokerError } from '../protocol/errors.js'
+import { parseStrictJson } from '../protocol/json.js'
+
+export const IDENTITIES_SCHEMA = 'chio.installation.v1'
+
+/** A process's uid and its own primary group. */
+export interface Identity {
+  readonly uid: number
+  readonly gid: number
+}
+
+/** Who runs what. `cage` is null where the operator's own uid is in the cage (no root to change it). */
+export interface Identities {
+  readonly broker: Identity
+  readonly kernel: Identity
+  readonly cage: Identity | null
+}
+
+const identity = z.strictObject({
+  uid: z.int().min(0).max(0xffff_fffe),
+  gid: z.int().min(0).max(0xffff_fffe),
+})
+const schema = z.strictObject({
+  schema: z.literal(IDENTITIES_SCHEMA),
+  broker: identity,
+  kernel: identity,
+  cage: identity.nullable(),
+})
+
+/** Whether broker and kernel are apart from each other; false is the single-user layout. */
+export function areSeparate(identities: Identities): boolean {
+  return identities.broker.uid !== identities.kernel.uid
+}
+
+export function encodeIdentities(identities: Identities): Uint8Array {
+  return Buffer.from(`${JSON.stringify({ schema: IDENTITIES_SCHEMA, ...identities }, null, 2)}\n`, 'utf8')
+}
+
+/** @throws BrokerError `invalid_configuration` when STATE holds no installation. */
+export function readIdentities(path: string): Identities {
+  let bytes: Uint8Array
+  try {
+    bytes = readFileSync(path)
+  } catch (cause) {
+    throw new BrokerError(
+      'invalid_configuration',
+      `no installation at ${path}: run chio init, or name another --state`,
+      {
+        cause,
+      },
+    )
+  }
+  const parsed = schema.safeParse(parseStrictJson(bytes, 'identities'))
+  if (!parsed.success) {
+    throw new BrokerError('invalid_configuration', `${path} refused: expected the file that chio init wrote`)
+  }
+  const { broker, kernel, cage } = parsed.data
+  return { broker, kernel, cage }
+}

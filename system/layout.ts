@@ -1,0 +1,84 @@
+// Where an installation keeps what: the folders of STATE, who owns each, and the three sockets. Paths are
+// decided here once and written into configurations and pins; nothing derives them later.
+import { isAbsolute, join, resolve } from 'node:path'
+
+/** Files and sockets of one installation. */
+export interface Layout {
+  readonly state: string
+  readonly run: string
+  readonly broker: {
+    readonly directory: string
+    readonly config: string
+    readonly masterKey: string
+    readonly receiptKey: string
+    readonly socket: string
+  }
+  readonly kernel: {
+    readonly directory: string
+    readonly config: string
+    readonly keys: {
+      readonly authority: string
+      readonly issuer: string
+      readonly kernel: string
+      readonly storage: string
+    }
+    readonly hostSocket: string
+    readonly authoritySocket: string
+  }
+  readonly adminKey: string
+  readonly identities: string
+  readonly pins: string
+}
+
+/** Files of one client user below STATE/host/UID. */
+export interface HostLayout {
+  readonly directory: string
+  readonly callerKey: string
+  readonly journalKey: string
+  readonly runs: string
+}
+
+/** @param run folder of the socket directories; `/run/chio` for an installation, STATE/run otherwise. */
+export function layoutOf(state: string, run = join(state, 'run')): Layout {
+  if (!isAbsolute(state) || resolve(state) !== state)
+    throw new TypeError('state: expected an absolute normal path')
+  const broker = join(state, 'broker')
+  const kernel = join(state, 'kernel')
+  const kernelKey = (name: string): string => join(kernel, 'keys', `${name}.key`)
+  return {
+    state,
+    run,
+    broker: {
+      directory: broker,
+      config: join(broker, 'config.json'),
+      masterKey: join(broker, 'keys', 'master.key'),
+      receiptKey: join(broker, 'keys', 'receipt.key'),
+      socket: join(run, 'broker', 'sock'),
+    },
+    kernel: {
+      directory: kernel,
+      config: join(kernel, 'config.json'),
+      keys: {
+        authority: kernelKey('authority'),
+        issuer: kernelKey('issuer'),
+        kernel: kernelKey('kernel'),
+        storage: kernelKey('storage'),
+      },
+      hostSocket: join(run, 'kernel', 'sock'),
+      authoritySocket: join(run, 'authority', 'sock'),
+    },
+    adminKey: join(state, 'admin', 'keys', 'admin.key'),
+    identities: join(state, 'identities.json'),
+    pins: join(state, 'pins.json'),
+  }
+}
+
+export function hostLayout(state: string, uid: number): HostLayout {
+  const directory = join(state, 'host', String(uid))
+  return {
+    directory,
+    callerKey: join(directory, 'keys', 'caller.key'),
+    journalKey: join(directory, 'keys', 'journal.key'),
+    runs: join(directory, 'runs'),
+  }
+}
