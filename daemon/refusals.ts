@@ -1,0 +1,252 @@
+// Owns every reason for which this broker refuses or ends something: which check, when, what the peer sees, what
+// the operator sees, what becomes of the attempt. docs/refusals.md is this table, and a test walks it row by row.
+// Must never: tell a peer more than the code of a row. Reasons are stable and never reused.
+// Source: the broker protocol, sections 2.4, 5.17 and 9.
+import type { ErrorCode } from '../protocol/error-codes.js'
+
+/**
+ * `connection` before a request is read · `request` an ordinary operation · `preparation` before the
+ * acknowledgement · `held` while the stream waits for its frame · `consumption` after the exact frame, before the
+ * dispatch commit · `dispatched` after it · `start` when the daemon starts.
+ */
+export const REFUSAL_MOMENTS = [
+  'connection',
+  'request',
+  'preparation',
+  'held',
+  'consumption',
+  'dispatched',
+  'start',
+] as const
+export type RefusalMoment = (typeof REFUSAL_MOMENTS)[number]
+
+export interface RefusalRow {
+  readonly check: string
+  /** Completes "expected …" in the operator's sentence. */
+  readonly expected: string
+  readonly when: readonly RefusalMoment[]
+  /** What a declined answer says; in a signed failure `chio.broker.<code>`. */
+  readonly code: ErrorCode
+  /** State of the attempt afterwards; `unchanged` also where there is none. */
+  readonly attempt: 'unchanged' | 'failed' | 'unknown_outcome'
+  /** Closed without a byte even where the moment would let the peer hear the code. */
+  readonly silent?: true
+}
+
+type Cells = readonly [check: string, expected: string, when: readonly RefusalMoment[], code: ErrorCode]
+
+const kept = (...[check, expected, when, code]: Cells): RefusalRow => ({
+  check,
+  expected,
+  when,
+  code,
+  attempt: 'unchanged',
+})
+const silent = (...cells: Cells): RefusalRow => ({ ...kept(...cells), silent: true })
+const fails = (...cells: Cells): RefusalRow => ({ ...kept(...cells), attempt: 'failed' })
+const unknown = (...cells: Cells): RefusalRow => ({ ...kept(...cells), attempt: 'unknown_outcome' })
+
+const CHECKED: readonly RefusalMoment[] = ['preparation', 'consumption']
+const UNTIL_DISPATCH: readonly RefusalMoment[] = ['preparation', 'held', 'consumption']
+
+export const REFUSALS = {
+  // Before a request is known.
+  peer_denied: silent('connector', 'a configured client uid and gid', ['connection'], 'authorization_denied'),
+  connection_capacity: silent(
+    'connection count',
+    'room for one more connection',
+    ['connection'],
+    'authority_unavailable',
+  ),
+  frame_refused: silent(
+    'request frame',
+    'one complete frame within its limit and time',
+    ['connection'],
+    'invalid_request',
+  ),
+  envelope_malformed: silent('request envelope', 'the canonical envelope', ['connection'], 'invalid_request'),
+  tenant_mismatch: silent('tenant scope', "this broker's tenant", ['connection'], 'authorization_denied'),
+  authorization_missing: silent(
+    'authorization',
+    'the bytes that this operation demands',
+    ['connection'],
+    'authorization_denied',
+  ),
+  operation_unknown: silent('operation', 'an operation of the protocol', ['connection'], 'invalid_request'),
+
+  // Ordinary operations, and what precedes the claim of the slot.
+  operation_unserved: kept('operation', 'an operation that this broker serves', ['request'], 'invalid_request'),
+  broker_closing: kept('operation', 'a broker that is not stopping', ['request'], 'authority_unavailable'),
+  payload_malformed: kept(
+    'payload',
+    'the canonical document of this operation',
+    ['request'],
+    'invalid_request',
+  ),
+  registration_refused: kept(
+    'registration',
+    'the one derived from this exact request',
+    ['request', 'preparation'],
+    'invalid_request',
+  ),
+  authorization_refused: kept(
+    'registration authorization',
+    "the authority's signature over this registration and action, in time",
+    ['request', 'preparation'],
+    'authorization_denied',
+  ),
+  caller_key_mismatch: kept(
+    'caller key',
+    'a capability of this connector',
+    ['request', 'preparation'],
+    'authorization_denied',
+  ),
+  request_unfit: kept(
+    'execute request',
+    'a request that this broker may execute now',
+    ['request'],
+    'authorization_denied',
+  ),
+  administrator_refused: kept(
+    'administrator approval',
+    'approvals of exactly this request',
+    ['request'],
+    'authorization_denied',
+  ),
+  administrator_conflict: kept(
+    'administrator approval',
+    'approvals that were not spent on another request',
+    ['request'],
+    'conflict',
+  ),
+  credential_exists: kept(
+    'credential version',
+    'a version that does not exist yet; versions are never replaced',
+    ['request'],
+    'conflict',
+  ),
+  slot_held: kept('prepared slot', 'a free slot', ['preparation'], 'conflict'),
+  attempt_unregistered: kept('attempt', 'a registered attempt', ['preparation'], 'authorization_denied'),
+  attempt_differs: kept(
+    'attempt',
+    'the registration that was registered',
+    ['request', 'preparation'],
+    'conflict',
+  ),
+  attempt_ended: kept('attempt state', 'registered', ['preparation'], 'conflict'),
+  registration_ended: kept('attempt state', 'registered', ['request'], 'authorization_denied'),
+  attempt_dispatched: kept(
+    'attempt state',
+    'an attempt that was not dispatched; read its outcome',
+    ['request'],
+    'conflict',
+  ),
+  attempt_unknown: kept('attempt', 'an attempt of this broker', ['request'], 'attempt_unknown'),
+  attempt_pending: kept('attempt', 'an attempt that ended or is held', ['request'], 'attempt_pending'),
+  outcome_unrecorded: silent(
+    'recorded outcome',
+    'an end on disk within the governing deadline',
+    ['request'],
+    'storage',
+  ),
+  store_fault: silent('state file', 'a commit on disk', ['request'], 'storage'),
+
+  // From the claim of the slot to the dispatch commit.
+  parent_not_live: fails('live parent', 'a parent capability that lives now', CHECKED, 'authorization_denied'),
+  revoked_by_authority: fails('revocation', 'no revocation at the authority', CHECKED, 'authorization_denied'),
+  revoked_by_broker: fails('revocation', "no entry in the broker's own list", CHECKED, 'authorization_denied'),
+  authority_unreachable: fails(
+    'authority',
+    'fresh signed answers in time',
+    CHECKED,
+    'authority_unavailable',
+  ),
+  request_refused: fails(
+    'execute request',
+    'a request that this broker may execute now',
+    CHECKED,
+    'authorization_denied',
+  ),
+  credential_unavailable: fails(
+    'credential version',
+    'one that is stored and enabled',
+    CHECKED,
+    'authorization_denied',
+  ),
+  placement_mismatch: fails(
+    'credential placement',
+    "the capability's provider-owned headers",
+    ['preparation'],
+    'authorization_denied',
+  ),
+  destination_refused: fails(
+    'destination',
+    'a public https host or a configured local provider',
+    ['preparation'],
+    'authorization_denied',
+  ),
+  lifetime_over: fails('lifetime', 'time left before the earliest expiry', ['preparation'], 'authorization_denied'),
+  preparation_budget: fails(
+    'preparation',
+    'an acknowledgement within 2 s of the claim',
+    ['preparation'],
+    'authority_unavailable',
+  ),
+  connector_gone: fails('connector', 'the connecting process alive', CHECKED, 'authorization_denied'),
+  released: fails('attempt', 'no release by the authority', UNTIL_DISPATCH, 'authorization_denied'),
+  broker_stopping: fails('broker', 'a broker that is not stopping', UNTIL_DISPATCH, 'authority_unavailable'),
+  internal_fault: fails('broker', 'no fault of its own', UNTIL_DISPATCH, 'invariant'),
+  deadline_expired: fails('deadline', 'the frame and its checks in time', ['held', 'consumption'], 'authorization_denied'),
+  stream_closed: fails('stream', 'the frame before the end of the stream', UNTIL_DISPATCH, 'invalid_request'),
+  stream_reset: fails('stream', 'a stream that lasts', UNTIL_DISPATCH, 'invalid_request'),
+  frame_truncated: fails('frame', 'the whole frame', ['held'], 'invalid_request'),
+  frame_read_timeout: fails('frame', 'the whole frame within the read budget', ['held'], 'authorization_denied'),
+  frame_length_mismatch: fails('frame', 'exactly the bound length', ['held'], 'authorization_denied'),
+  frame_mismatch: fails('frame', 'exactly the bound frame', ['held'], 'authorization_denied'),
+  surplus_bytes: fails('stream', 'no byte beside the one frame', UNTIL_DISPATCH, 'invalid_request'),
+  hold_not_captured: fails(
+    'original capture',
+    'this hold captured by the authority',
+    ['consumption'],
+    'authorization_denied',
+  ),
+  revocation_set_changed: fails(
+    'revocation set',
+    'the set that the hold was captured against',
+    ['consumption'],
+    'authorization_denied',
+  ),
+  duplicate_state: fails(
+    'duplicate state',
+    'an attempt that is registered and was never dispatched',
+    ['consumption'],
+    'conflict',
+  ),
+  quota_spent: fails('execution count', 'executions left under every quota', ['consumption'], 'authorization_denied'),
+  provider_unreachable: fails('provider', 'a verified connection before the commit', ['consumption'], 'upstream'),
+  commit_failed: fails('dispatch commit', 'the commit on disk', ['consumption'], 'storage'),
+  broker_restarted: fails('attempt', 'one life of the broker', ['start'], 'authorization_denied'),
+
+  // After the dispatch commit.
+  custody_fault: fails('credential', 'a secret that decrypts', ['dispatched'], 'custody'),
+  request_not_sent: fails('provider', 'a connection at the moment of writing', ['dispatched'], 'upstream'),
+  response_rejected: fails('provider answer', 'an answer that may be handed on', ['dispatched'], 'response_rejected'),
+  provider_lost: unknown('provider', 'a complete answer', ['dispatched'], 'upstream'),
+  provider_timeout: unknown('provider', 'a complete answer in time', ['dispatched'], 'upstream'),
+  dispatch_fault: unknown('broker', 'no fault of its own', ['dispatched'], 'invariant'),
+  outcome_lost: unknown('dispatch', 'an outcome recorded before the broker ended', ['start'], 'storage'),
+} as const satisfies Record<string, RefusalRow>
+
+export type RefusalReason = keyof typeof REFUSALS
+
+export function refusalRow(reason: RefusalReason): RefusalRow {
+  return REFUSALS[reason]
+}
+
+/** What the peer of one moment sees of a row. */
+export function peerSees(row: RefusalRow, moment: RefusalMoment): string {
+  if (row.silent === true || moment === 'connection' || moment === 'held') return 'the connection closes without a byte'
+  if (moment === 'consumption' || moment === 'dispatched') return `signed failure \`chio.broker.${row.code}\``
+  if (moment === 'start') return `on replay: signed failure \`chio.broker.${row.code}\``
+  return `\`accepted: false\`, \`${row.code}\``
+}
