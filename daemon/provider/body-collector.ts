@@ -36,7 +36,8 @@ export class BodyCollector {
   }
 
   take(): Uint8Array {
-    return this.#single ?? this.#storage.subarray(0, this.#length)
+    const { buffer, byteOffset } = this.#single ?? this.#storage
+    return new Uint8Array(buffer, byteOffset, this.#length)
   }
 
   #store(piece: Uint8Array): void {

@@ -16,19 +16,35 @@ const NAMED: readonly (readonly [reference: Uint8Array, byte: number])[] = [
 /** `&#x0000041;`: leading zeros are allowed, endless ones are not worth following. */
 const MAXIMUM_REFERENCE_DIGITS = 8
 
-/** Whether any escape can be there at all: most answers need no second pass. */
-export function mayBeEscaped(bytes: Uint8Array): boolean {
-  return bytes.includes(PERCENT) || bytes.includes(BACKSLASH) || bytes.includes(AMPERSAND)
+/** The sign that opens an escape: percent, backslash or ampersand. */
+export type EscapeSign = 0x25 | 0x5c | 0x26
+const SIGNS: readonly EscapeSign[] = [PERCENT, BACKSLASH, AMPERSAND]
+
+/**
+ * The readings under which bytes can mean something else than themselves: each kind of escape that occurs
+ * alone, and all together. Alone matters: in JSON a `%41` is three characters. Mostly there is none.
+ */
+export function readingsOf(bytes: Uint8Array): readonly (readonly EscapeSign[])[] {
+  const present = SIGNS.filter(sign => bytes.includes(sign))
+  const alone = present.map(sign => [sign])
+  return present.length > 1 ? [...alone, present] : alone
 }
 
 export class EscapedBytes {
   readonly #bytes: Uint8Array
+  readonly #percent: boolean
+  readonly #backslash: boolean
+  readonly #ampersand: boolean
   #at = 0
   /** The decoded unit that `next` read; above 255 when it is no byte. */
   unit = 0
 
-  constructor(bytes: Uint8Array) {
+  /** @param signs the escapes to read; all else stands for itself. */
+  constructor(bytes: Uint8Array, signs: readonly EscapeSign[]) {
     this.#bytes = bytes
+    this.#percent = signs.includes(PERCENT)
+    this.#backslash = signs.includes(BACKSLASH)
+    this.#ampersand = signs.includes(AMPERSAND)
   }
 
   /** Reads one unit; false at the end. */
@@ -36,9 +52,9 @@ export class EscapedBytes {
     if (this.#at >= this.#bytes.length) return false
     const byte = this.#bytes[this.#at] as number
     const escaped =
-      (byte === PERCENT && this.#hex(1, 2)) ||
-      (byte === BACKSLASH && this.#backslash()) ||
-      (byte === AMPERSAND && this.#reference())
+      (byte === PERCENT && this.#percent && this.#hex(1, 2)) ||
+      (byte === BACKSLASH && this.#backslash && this.#script()) ||
+      (byte === AMPERSAND && this.#ampersand && this.#reference())
     if (!escaped) this.#yield(byte, 1)
     return true
   }
@@ -59,7 +75,7 @@ export class EscapedBytes {
     return value !== null && this.#yield(value, offset + digits)
   }
 
-  #backslash(): boolean {
+  #script(): boolean {
     const kind = this.#peek(1)
     if (kind === 0x75) return this.#hex(2, 4)
     if (kind === 0x78) return this.#hex(2, 2)

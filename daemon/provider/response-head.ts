@@ -115,7 +115,8 @@ function readFieldLine(line: Uint8Array): ReceivedField {
   while (start < end && isBlank(line[start])) start++
   while (end > start && isBlank(line[end - 1])) end--
   if (end - start > MAXIMUM_HEADER_VALUE_BYTES) throw new ResponseRefused('header_value_too_long')
-  const value = line.slice(start, end)
+  // A copy: a view would keep the whole head alive, and a Buffer's own slice is a view.
+  const value = new Uint8Array(line.subarray(start, end))
   if (!allAre(IS_FIELD, value, 0)) throw new ResponseRefused('header_value')
   return { name: Buffer.from(line.subarray(0, colon)).toString('latin1').toLowerCase(), value }
 }

@@ -6,7 +6,7 @@
 
 import type { HeaderField } from '../../protocol/destination.js'
 import type { CredentialPlacement } from '../../protocol/placement.js'
-import { EscapedBytes, mayBeEscaped } from './escaped-bytes.js'
+import { EscapedBytes, readingsOf } from './escaped-bytes.js'
 import { base64Bytes, base64Core, hexBytes, lowerCaseBytes } from './secret-encodings.js'
 
 export type SecretForm = 'raw' | 'base64' | 'base64url' | 'hex' | 'escaped' | 'lower case'
@@ -44,7 +44,9 @@ export class SecretScan {
     const searched = viewOf(bytes)
     const hit = this.#patterns.find(pattern => searched.includes(pattern.bytes))
     if (hit !== undefined) return hit.form
-    return mayBeEscaped(bytes) && this.#findEscaped(bytes) ? 'escaped' : null
+    return readingsOf(bytes).some(signs => this.#findEscaped(new EscapedBytes(bytes, signs)))
+      ? 'escaped'
+      : null
   }
 
   /** The same for what the caller would get of a header; names arrive in lower case. */
@@ -65,8 +67,7 @@ export class SecretScan {
     this.#borders.fill(0)
   }
 
-  #findEscaped(bytes: Uint8Array): boolean {
-    const units = new EscapedBytes(bytes)
+  #findEscaped(units: EscapedBytes): boolean {
     let matched = 0
     while (units.next()) {
       while (matched > 0 && this.#secret[matched] !== units.unit)

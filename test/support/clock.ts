@@ -1,0 +1,37 @@
+// Owns the clocks of tests: one that runs, and one whose hands stand until a test moves them.
+import type { Clock } from '../../protocol/clock.js'
+
+/** Wall time and a monotonic boot time, as the machine gives them. */
+export const runningClock: Clock = {
+  unixMs: () => Date.now(),
+  bootNs: () => process.hrtime.bigint(),
+}
+
+export class HeldClock implements Clock {
+  #unixMs: number
+  #bootNs: bigint
+
+  constructor(unixMs = 1_700_000_000_000, bootNs = 1_000_000_000_000n) {
+    this.#unixMs = unixMs
+    this.#bootNs = bootNs
+  }
+
+  unixMs(): number {
+    return this.#unixMs
+  }
+
+  bootNs(): bigint {
+    return this.#bootNs
+  }
+
+  /** Lets time pass on both hands. */
+  pass(milliseconds: number): void {
+    this.#unixMs += milliseconds
+    this.#bootNs += BigInt(Math.round(milliseconds * 1e6))
+  }
+
+  /** Steps the wall clock alone, as an operator or NTP would. */
+  stepWall(milliseconds: number): void {
+    this.#unixMs += milliseconds
+  }
+}
