@@ -59,7 +59,7 @@ export class Store {
    * @throws BrokerError `storage` past the budget or when the disk fails; outcome `unknown` when COMMIT failed.
    */
   transaction<T>(name: string, body: (tx: Transaction) => T, options: TransactionOptions = {}): Promise<T> {
-    this.#assertUsable()
+    this.#assertOutside()
     const budgetEndBootNs = this.#parts.clock.bootNs() + BigInt(this.#parts.busyBudgetMs) * NS_PER_MS
     return this.#queue.submit(() => this.#attempt(name, body), options.deadlineBootNs ?? budgetEndBootNs)
   }
@@ -159,10 +159,14 @@ export class Store {
         outcome: 'not_started',
       })
     }
-    if (this.#parts.database.inTransaction) {
-      throw new TypeError(
-        'store: expected no call from inside a transaction body but on its `tx`, got a nested one',
-      )
-    }
+    this.#assertOutside()
+  }
+
+  /** Thrown in the caller's tick: as a rejection it could be lost while the outer transaction commits. */
+  #assertOutside(): void {
+    if (!this.#parts.database.inTransaction) return
+    throw new TypeError(
+      'store: expected no call from inside a transaction body but on its `tx`, got a nested one',
+    )
   }
 }

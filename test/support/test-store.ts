@@ -1,0 +1,82 @@
+// Owns the stores that tests make: a private folder, a small schema, and what a second process does with the file.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '../../native/clock.js'
+import { type OpenOptions, openStore } from '../../store/open.js'
+import { provisionStore } from '../../store/provision.js'
+import { appendOnly, type StoreSchema } from '../../store/schema.js'
+import type { Store } from '../../store/store.js'
+
+export const TEST_SCHEMA: StoreSchema = {
+  applicationId: 0x63686974,
+  userVersion: 1,
+  schemaSql: `
+CREATE TABLE attempt (id TEXT PRIMARY KEY, state TEXT NOT NULL, version INTEGER NOT NULL CHECK (version > 0)) STRICT;
+CREATE TABLE retained (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
+CREATE TABLE event (number INTEGER PRIMARY KEY, text TEXT NOT NULL, attempt_id TEXT REFERENCES attempt (id)) STRICT;
+${appendOnly('event')}`,
+}
+
+export interface TestStore {
+  readonly folder: string
+  readonly path: string
+  open(options?: Partial<OpenOptions>): Promise<Store>
+  remove(): void
+}
+
+/** A provisioned store in a new private folder. */
+export async function makeTestStore(): Promise<TestStore> {
+  const folder = mkdtempSync(join(tmpdir(), 'chio-store-'))
+  const path = join(folder, 'test.db')
+  await provisionStore(path, TEST_SCHEMA, { clock: systemClock })
+  return {
+    folder,
+    path,
+    open: options => openTestStore(path, options),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+export function openTestStore(path: string, options: Partial<OpenOptions> = {}): Promise<Store> {
+  return openStore(path, TEST_SCHEMA, { clock: systemClock, ...options })
+}
+
+/** Runs SQL on the file from a process of its own, as an operator with a shell would. */
+export function runSql(path: string, sql: string): { status: number | null; stderr: string } {
+  const program =
+    'import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\nc.executescript(sys.argv[2])'
+  const ended = spawnSync('/usr/bin/python3', ['-c', program, path, sql], { timeout: 10_000 })
+  return { status: ended.status, stderr: ended.stderr.toString() }
+}
+
+/** Another process takes the write lock and keeps it until it is let go. */
+export async function holdStore(path: string): Promise<{ letGo(): Promise<void> }> {
+  const program = [
+    'import sqlite3, sys',
+    'c = sqlite3.connect(sys.argv[1], isolation_level=None)',
+    'c.execute("BEGIN EXCLUSIVE")',
+    'print("held", flush=True)',
+    'sys.stdin.read()',
+    'c.execute("ROLLBACK")',
+  ].join('\n')
+  const holder = spawn('/usr/bin/python3', ['-c', program, path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const exit = once(holder, 'exit')
+  await once(holder.stdout, 'data')
+  return {
+    async letGo() {
+      holder.stdin.end()
+      await exit
+    },
+  }
+}
+
+/** Opens the store at `args[0]` in a child process with the schema of this file. */
+export const CHILD_OPENS = `
+const { systemClock } = await compiled('native/clock')
+const { openStore } = await compiled('store/open')
+const schema = ${JSON.stringify(TEST_SCHEMA)}
+const open = options => openStore(args[0], schema, { clock: systemClock, ...options })
+`
