@@ -225,6 +225,7 @@ describe('a full descriptor table', () => {
     const [left, right] = addon.socketPair(5)
     const file = fs.openSync('/dev/null', 'r')
     addon.sendDescriptors(left, new Uint8Array([1]), new Array(${count}).fill(file))
+    spawnSync('/bin/true') // Node opens what it needs for children once
     const count = () => fs.readdirSync('/proc/self/fd').length
     const before = count()
     const highest = Math.max(...fs.readdirSync('/proc/self/fd').map(Number))
@@ -234,7 +235,6 @@ describe('a full descriptor table', () => {
     spawnSync('/usr/bin/prlimit', ['--pid', String(process.pid), '--nofile=' + limit + ':'])
     let code = 'delivered'
     try { addon.receiveDescriptors(right, 16, ${count}) } catch (error) { code = error.code + ' ' + error.message }
-    spawnSync('/usr/bin/prlimit', ['--pid', String(process.pid), '--nofile=4096:'])
     for (const fd of holes) fs.closeSync(fd)
     console.log(code, count() - before)`)
 
