@@ -63,6 +63,11 @@ export class ProviderConnection {
     return this.#socket?.remoteAddress ?? null
   }
 
+  /** Whether it carries, or carried, its one request. */
+  get used(): boolean {
+    return this.#sink !== null
+  }
+
   /** Whether a request may be written now. Synchronous, so that commit and write can follow in one run. */
   isAlive(): boolean {
     const socket = this.#socket

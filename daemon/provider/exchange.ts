@@ -53,8 +53,10 @@ export function exchange(
   terms: ExchangeTerms,
 ): Promise<ExchangeResult> {
   return new Promise((resolve, reject) => {
+    // Handed in a second time by mistake, it is another exchange's to end.
+    const isOthers = connection.used
     const tidy = (): void => {
-      connection.drop()
+      if (!isOthers) connection.drop()
       request.fill(0)
       terms.scan.wipe()
     }

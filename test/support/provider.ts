@@ -20,6 +20,8 @@ export interface ProviderExchange {
   readonly socket: TLSSocket
   /** Number of this request since the provider started, from 1. */
   readonly hit: number
+  /** Ends the connection with a TCP reset. */
+  readonly reset: () => void
 }
 
 /** Acts on one complete request. The socket stays open unless it ends it. */
@@ -137,6 +139,11 @@ class LoopbackProvider implements TestProvider {
     socket.on('close', () => this.#raw.delete(socket))
   }
 
+  // A TLSSocket cannot reset; the TCP socket beneath it can.
+  #reset(socket: TLSSocket): void {
+    for (const raw of this.#raw) if (raw.remotePort === socket.remotePort) raw.resetAndDestroy()
+  }
+
   #serve(socket: TLSSocket, onConnection: ProviderOptions['onConnection']): void {
     this.sockets.push(socket)
     socket.on('error', () => undefined)
@@ -148,7 +155,7 @@ class LoopbackProvider implements TestProvider {
       if (request === undefined) return
       received = Buffer.alloc(0)
       this.requests.push(request)
-      void this.#behaviour({ request, socket, hit: this.requests.length })
+      void this.#behaviour({ request, socket, hit: this.requests.length, reset: () => this.#reset(socket) })
     })
   }
 }
