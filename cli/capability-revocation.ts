@@ -1,0 +1,79 @@
+// chio capability revoke: the broker first, since its own list works with the kernel silent; then the
+// kernel. What each stored is printed; one that is missing is exit 69, and repeating is safe.
+import { decode, encode } from '../protocol/codec.js'
+import { CapabilityControlCommand, CapabilityStatusResponse } from '../protocol/credential-mutation.js'
+import type { CredentialRef } from '../protocol/destination.js'
+import { ERROR_CODES } from '../protocol/error-codes.js'
+import { isBrokerError } from '../protocol/errors.js'
+import { grantRevocationId } from '../protocol/hold.js'
+import { GrantReference } from '../protocol/kernel-rpc.js'
+import { type Administrator, asAdministrator } from './administrator.js'
+import { type CommonOptions, print } from './output.js'
+import { findState, layoutOfState } from './state.js'
+
+/** What one owner stored, or why it did not. */
+interface Stored {
+  readonly commitIndex: number | null
+  readonly error: string | null
+}
+
+/** The reference is for the record only: the broker's list is keyed by the grant's id. */
+const UNKNOWN_CREDENTIAL: CredentialRef = { credentialId: 'unknown', provider: 'unknown', version: 1 }
+
+/** Revokes a grant at both owners. */
+export async function revokeCapability(grantId: string, options: CommonOptions): Promise<void> {
+  const layout = layoutOfState(findState(options.state))
+  const { broker, kernel } = await asAdministrator(layout, async administrator => {
+    const credential = await credentialOf(administrator, grantId)
+    const told = await attempt(() => tellBroker(administrator, grantId, credential))
+    return { broker: told, kernel: await attempt(() => tellKernel(administrator, grantId)) }
+  })
+  const document = { schema: 'chio.capability-revoked.v1', grantId, broker, kernel }
+  print(options, document, [lineOf('broker', broker), lineOf('kernel', kernel)])
+  if (broker.error !== null || kernel.error !== null)
+    process.exitCode = ERROR_CODES.authority_unavailable.exitCode
+}
+
+async function credentialOf(administrator: Administrator, grantId: string): Promise<CredentialRef> {
+  try {
+    return (await administrator.kernel.call('show_grant', { grantId })).grant.credential
+  } catch (error) {
+    if (!isBrokerError(error)) throw error
+    return UNKNOWN_CREDENTIAL
+  }
+}
+
+async function tellBroker(
+  administrator: Administrator,
+  grantId: string,
+  credential: CredentialRef,
+): Promise<number> {
+  const answer = await administrator.tellBroker('revoke', CapabilityControlCommand, {
+    capabilityId: grantId,
+    credential,
+    revocationId: grantRevocationId(grantId),
+    schema: 'chio.broker-capability-control.v1',
+  })
+  return decode(CapabilityStatusResponse, answer, 'revocation answer').authorityCommitIndex
+}
+
+async function tellKernel(administrator: Administrator, grantId: string): Promise<number> {
+  const { authorization } = administrator.authorize('revoke_grant', encode(GrantReference, { grantId }))
+  const stored = await administrator.kernel.call('revoke_grant', { grantId }, authorization)
+  return stored.commitIndex
+}
+
+async function attempt(act: () => Promise<number>): Promise<Stored> {
+  try {
+    return { commitIndex: await act(), error: null }
+  } catch (error) {
+    if (!isBrokerError(error)) throw error
+    return { commitIndex: null, error: error.message }
+  }
+}
+
+function lineOf(owner: string, stored: Stored): string {
+  return stored.error === null
+    ? `${owner}: revoked, commit ${stored.commitIndex}`
+    : `${owner}: NOT revoked: ${stored.error}; repeat the command when it serves`
+}

@@ -1,0 +1,125 @@
+// chio capability issue | revoke | list: grants in the kernel, and their revocation, which tells the
+// broker first (it works with the kernel silent), then the kernel.
+import { randomBytes } from 'node:crypto'
+import { systemClock } from '../native/clock.js'
+import { unixSeconds } from '../protocol/clock.js'
+import { encode } from '../protocol/codec.js'
+import type { CredentialList } from '../protocol/credential-mutation.js'
+import { destinationFromUrl } from '../protocol/destination.js'
+import { BrokerError } from '../protocol/errors.js'
+import { checkGrant, GRANT_SCHEMA, Grant } from '../protocol/grant.js'
+import type { GrantView } from '../protocol/kernel-rpc.js'
+import { MAXIMUM_BODY_BYTES, MAXIMUM_RESPONSE_BYTES } from '../protocol/limits.js'
+import { type Administrator, asAdministrator } from './administrator.js'
+import { readCredentials } from './credential.js'
+import { parseSeconds } from './duration.js'
+import { type CommonOptions, print } from './output.js'
+import { findState, layoutOfState } from './state.js'
+import { callerKeyOf, findUser } from './users.js'
+
+const MAXIMUM_LISTED = 1_000
+
+export interface IssueOptions extends CommonOptions {
+  readonly credential: string
+  readonly url: string
+  readonly method: string
+  readonly client?: string
+  readonly header: readonly string[]
+  readonly max: string
+  readonly expires: string
+  readonly maxBody: string
+  readonly maxResponse: string
+  readonly timeout: string
+}
+
+/** Issues a grant for one credential, one endpoint and one client, and prints its id. */
+export async function issueCapability(options: IssueOptions): Promise<void> {
+  const layout = layoutOfState(findState(options.state))
+  const uid = options.client === undefined ? (process.geteuid?.() ?? 0) : findUser(options.client).uid
+  const callerPublicKey = callerKeyOf(layout, uid)
+  const grant = await asAdministrator(layout, async administrator => {
+    const tenantScope = administrator.broker.pins.tenantScope
+    const stored = newestVersion(await readCredentials(administrator), options.credential)
+    const wanted = grantOf({ options, callerPublicKey, tenantScope, stored })
+    await issueAs(administrator, wanted)
+    return wanted
+  })
+  print(options, { schema: 'chio.capability-issued.v1', grant }, [grant.grantId])
+}
+
+/** Sends one grant under the administrator's signature. */
+export async function issueAs(administrator: Administrator, grant: Grant): Promise<void> {
+  checkGrant(grant)
+  const { authorization } = administrator.authorize('issue_grant', encode(Grant, grant))
+  await administrator.kernel.call('issue_grant', grant, authorization)
+}
+
+type StoredCredential = CredentialList['credentials'][number]
+
+/** The newest version of a credential; a grant pins it, so that a rotation is noticed. */
+function newestVersion(credentials: readonly StoredCredential[], id: string): StoredCredential {
+  const versions = credentials.filter(({ credential }) => credential.credentialId === id)
+  const newest = versions.sort((a, b) => b.credential.version - a.credential.version)[0]
+  if (newest !== undefined) return newest
+  throw new BrokerError(
+    'credential_unavailable',
+    `credential refused: expected one that is stored, got ${id}`,
+  )
+}
+
+function grantOf(from: {
+  options: IssueOptions
+  callerPublicKey: string
+  tenantScope: string
+  stored: StoredCredential
+}): Grant {
+  const { options, stored } = from
+  const now = unixSeconds(systemClock)
+  return {
+    allowedCallerHeaders: [...new Set(options.header.map(name => name.toLowerCase()))].sort(),
+    callerPublicKey: from.callerPublicKey,
+    credential: stored.credential,
+    destination: destinationFromUrl(options.url, options.method.toUpperCase()),
+    expiresAtUnixSeconds: now + parseSeconds(options.expires, '--expires'),
+    grantId: `grant-${randomBytes(12).toString('hex')}`,
+    issuedAtUnixSeconds: now,
+    maximumBodyBytes: wholeNumber(options.maxBody, '--max-body', 0, MAXIMUM_BODY_BYTES),
+    maximumExecutions: wholeNumber(options.max, '--max', 1, Number.MAX_SAFE_INTEGER),
+    maximumResponseBytes: wholeNumber(options.maxResponse, '--max-response', 1, MAXIMUM_RESPONSE_BYTES),
+    maximumTimeoutMs: parseSeconds(options.timeout, '--timeout') * 1_000,
+    placement: stored.placement,
+    schema: GRANT_SCHEMA,
+    tenantScope: from.tenantScope,
+  }
+}
+
+function wholeNumber(text: string, option: string, minimum: number, maximum: number): number {
+  const value = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= minimum && value <= maximum) return value
+  throw new BrokerError(
+    'invalid_usage',
+    `${option} refused: expected a whole number from ${minimum} to ${maximum}`,
+  )
+}
+
+/** Lists grants: all of them for an administrator, a client's own otherwise. */
+export async function listCapabilities(options: CommonOptions): Promise<void> {
+  const layout = layoutOfState(findState(options.state))
+  const { grants } = await asAdministrator(layout, administrator =>
+    administrator.kernel.call('list_grants', { limit: MAXIMUM_LISTED }),
+  )
+  const lines = grants.map(lineOf)
+  print(
+    options,
+    { schema: 'chio.capability-list.v1', grants },
+    lines.length > 0 ? lines : ['No capabilities.'],
+  )
+}
+
+function lineOf({ grant, executions, revoked }: GrantView): string {
+  const { destination, credential } = grant
+  const origin = `${destination.method} https://${destination.normalizedHost}:${destination.explicitPort}`
+  const left = revoked ? 'revoked' : `${executions} of ${grant.maximumExecutions} used`
+  const until = new Date(grant.expiresAtUnixSeconds * 1_000).toISOString()
+  return `${grant.grantId}  ${origin}${destination.exactPathAndQuery}  ${credential.credentialId}  ${left}  until ${until}`
+}

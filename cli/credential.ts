@@ -1,0 +1,125 @@
+// chio credential provision | list. The secret enters by standard input alone; it is never echoed,
+// printed or put into an argument.
+import { decode } from '../protocol/codec.js'
+import {
+  CredentialList,
+  CredentialListRequest,
+  CredentialMutation,
+  checkMutation,
+  SignedAdminMutationReceipt,
+  verifyMutationReceipt,
+} from '../protocol/credential-mutation.js'
+import { BrokerError } from '../protocol/errors.js'
+import { MAXIMUM_SECRET_BYTES } from '../protocol/limits.js'
+import { type CredentialPlacement, parsePlacement } from '../protocol/placement.js'
+import { type Administrator, asAdministrator } from './administrator.js'
+import { type CommonOptions, print } from './output.js'
+import { findState, layoutOfState } from './state.js'
+
+export interface ProvisionOptions extends CommonOptions {
+  readonly provider: string
+  readonly placement: string
+}
+
+/** Reads a secret from a stream; one final newline is not part of it. The caller wipes it. */
+export async function readSecret(input: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of input) {
+    chunks.push(chunk)
+    bytes += chunk.length
+    if (bytes > MAXIMUM_SECRET_BYTES + 2) break
+  }
+  const whole = Buffer.concat(chunks)
+  for (const chunk of chunks) chunk.fill(0)
+  const end =
+    whole.at(-1) === 0x0a ? (whole.at(-2) === 0x0d ? whole.length - 2 : whole.length - 1) : whole.length
+  const secret = whole.subarray(0, end)
+  if (secret.length >= 1 && secret.length <= MAXIMUM_SECRET_BYTES) return secret
+  whole.fill(0)
+  throw new BrokerError(
+    'invalid_request',
+    `secret refused: expected 1 to ${MAXIMUM_SECRET_BYTES} bytes on standard input, got ${secret.length}`,
+  )
+}
+
+/** Provisions version 1 of a credential. */
+export async function provisionCredential(id: string, options: ProvisionOptions): Promise<void> {
+  const layout = layoutOfState(findState(options.state))
+  const placement = parsePlacement(options.placement)
+  const secret = await readSecret(process.stdin)
+  const credential = { credentialId: id, provider: options.provider, version: 1 }
+  try {
+    const receipt = await asAdministrator(layout, administrator =>
+      provisionAs(administrator, { credential, placement, secret }),
+    )
+    const document = {
+      schema: 'chio.credential-provisioned.v1',
+      credential,
+      placement,
+      operationId: receipt.body.operationId,
+    }
+    print(options, document, [
+      `Credential ${id} version 1 of ${options.provider} is stored (${options.placement}).`,
+    ])
+  } finally {
+    secret.fill(0)
+  }
+}
+
+/** Sends one provision and verifies the broker's signed receipt for it. */
+export async function provisionAs(
+  administrator: Administrator,
+  wanted: {
+    credential: CredentialMutation['credential']
+    placement: CredentialPlacement
+    secret: Uint8Array
+  },
+): Promise<SignedAdminMutationReceipt> {
+  const mutation: CredentialMutation = {
+    ...wanted,
+    mutation: 'provision',
+    schema: 'chio.broker-credential-mutation.v2',
+  }
+  checkMutation(mutation)
+  const answer = await administrator.tellBroker('provision', CredentialMutation, mutation)
+  const receipt = decode(SignedAdminMutationReceipt, answer, 'mutation receipt')
+  return verifyMutationReceipt(receipt, administrator.broker.pins.receiptKey)
+}
+
+/** Reads references and placements from the broker. */
+export async function readCredentials(administrator: Administrator): Promise<CredentialList['credentials']> {
+  const answer = await administrator.tellBroker('credential_list', CredentialListRequest, {
+    schema: 'chio.broker-credential-list-request.v1',
+  })
+  return decode(CredentialList, answer, 'credential list').credentials
+}
+
+/** Shows references and placements, never a value. */
+export async function listCredentials(options: CommonOptions): Promise<void> {
+  const layout = layoutOfState(findState(options.state))
+  const credentials = await asAdministrator(layout, readCredentials)
+  const lines = credentials.map(({ credential, enabled, placement }) => {
+    const { credentialId, provider, version } = credential
+    return `${credentialId} version ${version}  provider ${provider}  ${placementText(placement)}  ${enabled ? 'enabled' : 'disabled'}`
+  })
+  print(
+    options,
+    { schema: 'chio.credential-list.v1', credentials },
+    lines.length > 0 ? lines : ['No credentials.'],
+  )
+}
+
+/** The operator's form of a placement. */
+export function placementText(placement: CredentialPlacement): string {
+  switch (placement.kind) {
+    case 'api_key_header':
+      return 'api-key'
+    case 'basic_authorization':
+      return `basic:${placement.user}`
+    case 'bearer_authorization':
+      return 'bearer'
+    case 'named_header':
+      return `header:${placement.header}`
+  }
+}

@@ -1,0 +1,35 @@
+// Opens the calling user as a host of an installation: pins, caller key, journal key.
+import { readFileSync } from 'node:fs'
+import { parseHostPins } from '../host/pins.js'
+import { type HostSession, openHost } from '../host/session.js'
+import { systemClock } from '../native/clock.js'
+import { BrokerError } from '../protocol/errors.js'
+import { signingKey } from '../protocol/keys.js'
+import { readKey } from '../system/key-file.js'
+import { hostLayout, type Layout } from '../system/layout.js'
+
+/** Reads the pins of an installation. @throws BrokerError `invalid_configuration` when there is none. */
+export function readPins(layout: Layout) {
+  let bytes: Uint8Array
+  try {
+    bytes = readFileSync(layout.pins)
+  } catch (cause) {
+    throw new BrokerError(
+      'invalid_configuration',
+      `no installation at ${layout.state}: run chio init, or name another --state`,
+      { cause },
+    )
+  }
+  return parseHostPins(bytes)
+}
+
+/** Opens the calling user as a host. @throws BrokerError `custody` for a user that `init` did not name. */
+export function openHostSession(layout: Layout): HostSession {
+  const pins = readPins(layout)
+  const host = hostLayout(layout.state, process.geteuid?.() ?? 0)
+  const seed = readKey({ file: host.callerKey }, 'caller key')
+  const caller = signingKey(seed)
+  seed.fill(0)
+  const journalKey = readKey({ file: host.journalKey }, 'journal key')
+  return openHost({ pins, caller, journalKey, runsDirectory: host.runs, clock: systemClock })
+}

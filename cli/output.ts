@@ -1,0 +1,51 @@
+// How a command speaks: text for people on standard output, or one JSON document with --json; refusals as
+// a sentence on standard error with the stable code, and the exit code that the error table fixes.
+import { ERROR_CODES } from '../protocol/error-codes.js'
+import { isBrokerError } from '../protocol/errors.js'
+
+/** Options that every command takes. */
+export interface CommonOptions {
+  readonly state?: string
+  readonly json?: boolean
+}
+
+/** Prints a document: as JSON with --json, else as the given lines. */
+export function print(
+  options: CommonOptions,
+  document: { readonly schema: string; readonly [member: string]: unknown },
+  lines: readonly string[],
+): void {
+  console.log(options.json === true ? JSON.stringify(document) : lines.join('\n'))
+}
+
+/** Control characters of foreign text, made visible: a terminal must not obey a provider or a tool. */
+export function visible(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, control => {
+    return `\\x${control.charCodeAt(0).toString(16).padStart(2, '0')}`
+  })
+}
+
+/** Prints an error and sets the exit code. An unexpected one keeps its stack: it is ours to mend. */
+export function fail(error: unknown, json: boolean): void {
+  if (!isBrokerError(error)) {
+    console.error(error instanceof Error ? (error.stack ?? error.message) : String(error))
+    process.exitCode = 1
+    return
+  }
+  const { exitCode, next } = ERROR_CODES[error.code]
+  const { code, message, outcome, operationId = null } = error
+  if (json)
+    console.error(
+      JSON.stringify({ schema: 'chio.error.v1', code, sentence: message, outcome, operationId, next }),
+    )
+  else
+    console.error(
+      `chio: ${visible(message)}\n      code ${code}; outcome ${outcome.replace('_', ' ')}; next: ${next}`,
+    )
+  process.exitCode = exitCode
+}
+
+/** Milliseconds for a person: three digits are enough. */
+export function milliseconds(value: number): string {
+  return value >= 100 ? `${Math.round(value)} ms` : `${value.toPrecision(3)} ms`
+}

@@ -1,0 +1,32 @@
+// Which installation a command works on: --state, $CHIO_STATE, else the first of the user's and the
+// system's state folders that exists.
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type Layout, layoutOf } from '../system/layout.js'
+
+const SYSTEM_STATE = '/var/lib/chio'
+const SYSTEM_RUN = '/run/chio'
+
+/** The user's own state folder (XDG Base Directory Specification). */
+export function userState(environment: NodeJS.ProcessEnv = process.env): string {
+  return join(environment['XDG_STATE_HOME'] ?? join(homedir(), '.local', 'state'), 'chio')
+}
+
+/** Finds the state folder of a command. @param flag value of --state. */
+export function findState(flag: string | undefined, environment: NodeJS.ProcessEnv = process.env): string {
+  const named = flag ?? environment['CHIO_STATE']
+  if (named !== undefined) return resolve(named)
+  const own = userState(environment)
+  return existsSync(own) || !existsSync(SYSTEM_STATE) ? own : SYSTEM_STATE
+}
+
+/** The layout of a state folder; the system's has its sockets below /run. */
+export function layoutOfState(state: string): Layout {
+  return state === SYSTEM_STATE ? layoutOf(state, SYSTEM_RUN) : layoutOf(state)
+}
+
+/** Where `init` puts an installation when no --state says otherwise. */
+export function defaultState(environment: NodeJS.ProcessEnv = process.env): string {
+  return process.geteuid?.() === 0 ? SYSTEM_STATE : userState(environment)
+}

@@ -1,0 +1,61 @@
+// Code that another uid runs must be reachable by it. Where a folder above this installation denies that,
+// a root-owned copy of exactly what runs (compiled code, native parts, production modules) is made.
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { BrokerError } from '../protocol/errors.js'
+import { packageRoot } from '../native/index.js'
+
+const NATIVE_PARTS = ['chio_native.node', 'cage-init', 'chio-exec']
+
+/** Whether every folder above a path lets others pass. */
+export function isReachableByOthers(path: string): boolean {
+  for (let folder = path; folder !== '/'; folder = dirname(folder)) {
+    if ((statSync(folder).mode & 0o001) === 0) return false
+  }
+  return true
+}
+
+/**
+ * The folder from which other uids can run this program.
+ * @param place where a copy goes when one is needed; a 0755 folder is made there.
+ * @returns the package itself, or the copy with `copied` true.
+ */
+export function reachableProgram(place: string): { root: string; copied: boolean } {
+  assertNodeReachable()
+  const root = packageRoot()
+  if (isReachableByOthers(root)) return { root, copied: false }
+  const copy = join(place, 'program')
+  if (!existsSync(copy)) copyProgram(root, copy)
+  return { root: copy, copied: true }
+}
+
+function assertNodeReachable(): void {
+  if (isReachableByOthers(dirname(process.execPath))) return
+  throw new BrokerError(
+    'custody',
+    `node at ${process.execPath} refused: other users cannot reach it; install Node where they can, such as /usr/local`,
+  )
+}
+
+function copyProgram(root: string, copy: string): void {
+  mkdirSync(copy, { mode: 0o755 })
+  const plain = { recursive: true, dereference: true }
+  cpSync(join(root, 'package.json'), join(copy, 'package.json'))
+  cpSync(join(root, 'dist'), join(copy, 'dist'), plain)
+  for (const part of NATIVE_PARTS) {
+    const place = join('native', 'build', 'Release', part)
+    cpSync(join(root, place), join(copy, place))
+  }
+  for (const path of productionModules(root)) cpSync(join(root, path), join(copy, path), plain)
+}
+
+/** Folders of the modules that the lock file does not mark as development only. */
+function productionModules(root: string): string[] {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { dev?: boolean; optional?: boolean }>
+  }
+  return Object.entries(lock.packages)
+    .filter(([path, entry]) => path.startsWith('node_modules/') && entry.dev !== true)
+    .map(([path]) => path)
+    .filter(path => existsSync(join(root, path)))
+}
