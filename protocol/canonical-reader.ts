@@ -84,23 +84,23 @@ export class CanonicalReader {
     if (this.offset !== this.bytes.length) this.refuse('the end')
   }
 
-  /** Reads a string of at most `maximumBytes` bytes of UTF-8. */
-  text(maximumBytes: number): string {
+  /** Reads a string of at most `maximumBytes` bytes of UTF-8; `form` is what a longer one should have been. */
+  text(maximumBytes: number, form?: string): string {
     this.expect(QUOTE, 'a string')
     const start = this.offset
     const limit = Math.min(this.bytes.length, start + maximumBytes + 1)
     for (let i = start; i < limit; i++) {
       const byte = this.bytes[i] as number
       if (byte === QUOTE) return this.#utf8(this.#view.subarray(start, i), i + 1)
-      if (byte === BACKSLASH || byte < 0x20) return this.#escapedText(start, maximumBytes)
+      if (byte === BACKSLASH || byte < 0x20) return this.#escapedText(start, maximumBytes, form)
     }
     this.offset = limit
-    return this.refuse(this.#tooLong(maximumBytes))
+    return this.#refuseLength(maximumBytes, form)
   }
 
-  #tooLong(maximumBytes: number): string {
-    const ended = this.offset >= this.bytes.length
-    return ended ? 'the end of the string' : `a string of at most ${maximumBytes} bytes`
+  #refuseLength(maximumBytes: number, form: string | undefined): never {
+    if (this.offset >= this.bytes.length) this.refuse('the end of the string')
+    return this.refuse(form ?? `a string of at most ${maximumBytes} bytes`)
   }
 
   #utf8(part: Buffer, end: number): string {
@@ -109,13 +109,13 @@ export class CanonicalReader {
     return part.toString('utf8')
   }
 
-  #escapedText(start: number, maximumBytes: number): string {
+  #escapedText(start: number, maximumBytes: number, form: string | undefined): string {
     const unescaped = Buffer.alloc(Math.min(maximumBytes, this.#textSpan(start)))
     let length = 0
     this.offset = start
     for (let byte = this.peek(); byte !== QUOTE; byte = this.peek()) {
       if (byte < 0x20) this.refuse(byte < 0 ? 'the end of the string' : 'an escaped control character')
-      if (length >= maximumBytes) this.refuse(this.#tooLong(maximumBytes))
+      if (length >= maximumBytes) this.#refuseLength(maximumBytes, form)
       this.offset++
       unescaped[length++] = byte === BACKSLASH ? this.#escape() : byte
     }

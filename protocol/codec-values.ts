@@ -21,7 +21,7 @@ function textOf(form: TextForm): Codec<string> {
   return {
     read(reader) {
       const start = reader.offset
-      const value = reader.text(form.maximumBytes)
+      const value = reader.text(form.maximumBytes, form.expected)
       // Every unit takes at least one byte, so the exact count is needed for short text only.
       const isLongEnough = value.length >= form.minimumBytes || Buffer.byteLength(value) >= form.minimumBytes
       if (isLongEnough && form.accepts(value)) return value
