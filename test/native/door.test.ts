@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import * as native from '../../native/index.js'
 import { systemClock } from '../../native/clock.js'
-import { codeOf } from '../support/descriptors.js'
+import { codeOf, nodeScript, runWith } from '../support/descriptors.js'
 
 describe('the native door', () => {
   test('names the argument, the expectation and what came instead', () => {
@@ -68,6 +68,27 @@ describe('the native door', () => {
 })
 
 describe('the clock', () => {
+  test('is the boot clock and no other: a machine that slept is ahead of its monotonic clock', () => {
+    const run = runWith('/usr/bin/unshare', [
+      ...(process.getuid!() === 0 ? [] : ['--map-root-user']),
+      '--time',
+      '--boottime',
+      '5000',
+      '--fork',
+      process.execPath,
+      '-e',
+      nodeScript(`
+        const [left] = addon.socketPair(1)
+        const start = process.hrtime.bigint()
+        const slept = Number(addon.bootTimeNs() - start) / 1e9
+        addon.readExact(left, 1, addon.bootTimeNs() + 100000000n).catch(error => {
+          console.log(Math.round(slept), error.code, Number(process.hrtime.bigint() - start) < 2e9)
+        })`),
+    ])
+    expect(run.stderr).toBe('')
+    expect(run.stdout.trim()).toBe('5000 ETIMEDOUT true')
+  })
+
   test('reads boot time that only goes forward, and the wall clock in milliseconds', () => {
     const first = systemClock.bootNs()
     const second = systemClock.bootNs()

@@ -4,7 +4,17 @@
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { addonPath } from '../../native/paths.js'
 import { bootTimeNs } from '../../native/clock.js'
 
@@ -78,8 +88,23 @@ export function runNode(body: string, inherited: readonly number[] = []): Ended 
   return runWith(process.execPath, ['-e', nodeScript(body)], inherited)
 }
 
-export function nodeScript(body: string): string {
-  return `const addon = require(${JSON.stringify(addonPath())});\n${body}`
+export function nodeScript(body: string, addonFile = addonPath()): string {
+  return `const addon = require(${JSON.stringify(addonFile)});\n${body}`
+}
+
+/** The same, as an unprivileged user: root drops to a free uid and gets a copy of the addon that it can reach. */
+export function runNodeUnprivileged(body: string): Ended {
+  if (process.getuid!() !== 0) return runNode(body)
+  const folder = mkdtempSync(join(tmpdir(), 'chio-reach-'))
+  try {
+    chmodSync(folder, 0o755)
+    const copy = join(folder, 'chio_native.node')
+    copyFileSync(addonPath(), copy)
+    const user = ['--reuid', '61200', '--regid', '61200', '--clear-groups', process.execPath]
+    return runWith('/usr/bin/setpriv', [...user, '-e', nodeScript(body, copy)])
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 }
 
 /** A second process that lives until the test ends it; resolves when it printed its first line. */
