@@ -78,11 +78,58 @@ async function cancelQuietly(session: HostSession, operationId: string): Promise
   }
 }
 
-/** The error of a run that ended in doubt, with what is known of its operation. */
-export function undetermined(operationId: string, cause: unknown): BrokerError {
-  return new BrokerError(
-    'outcome_undetermined',
-    `operation ${operationId} has no verified outcome yet; never run it again before its record is read: chio operation show ${operationId}`,
-    { outcome: 'unknown', operationId, cause },
-  )
+/**
+ * The error of a run that failed, after its operation was settled as far as that is possible now. The
+ * stream is closed already; nothing here starts, prepares or hands over again.
+ * @param isStarted whether a start was sent: before it, nothing can have been dispatched.
+ */
+export async function settledError(
+  session: HostSession,
+  admitted: AdmittedOperation,
+  cause: unknown,
+  isStarted: boolean,
+): Promise<BrokerError> {
+  const { operationId } = admitted
+  try {
+    const outcome = await abandon(session, admitted)
+    return settled(cause, operationId, outcome)
+  } catch (error) {
+    if (!isBrokerError(error)) throw error
+    if (!isStarted) return withEnding(cause, 'not_started', operationId, 'the kernel will give back its hold')
+    return new BrokerError(
+      'outcome_undetermined',
+      `operation ${operationId} has no verified outcome yet, after: ${sentenceOf(cause)}; never run it again before its record is read`,
+      { outcome: 'unknown', operationId, cause },
+    )
+  }
+}
+
+function settled(cause: unknown, operationId: string, outcome: SignedOutcome | undefined): BrokerError {
+  if (outcome?.kind === 'response') {
+    return withEnding(cause, 'completed', operationId, 'the provider answered and the record is kept')
+  }
+  const knowledge = outcome?.failure.receipt.body.dispatchKnowledge ?? 'not_started'
+  if (knowledge === 'unknown')
+    return withEnding(cause, 'unknown', operationId, 'whether the provider acted is unknown')
+  if (knowledge === 'committed')
+    return withEnding(cause, 'completed', operationId, 'the dispatch was committed and failed')
+  return withEnding(cause, 'not_started', operationId, 'the attempt was released and nothing was dispatched')
+}
+
+function withEnding(
+  cause: unknown,
+  outcome: 'completed' | 'not_started' | 'unknown',
+  operationId: string,
+  ending: string,
+): BrokerError {
+  const code = isBrokerError(cause) ? cause.code : 'handoff_failed'
+  return new BrokerError(code, `${sentenceOf(cause)}; operation ${operationId}: ${ending}`, {
+    outcome,
+    operationId,
+    cause,
+  })
+}
+
+function sentenceOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : 'an unknown fault'
 }

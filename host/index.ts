@@ -1,0 +1,9 @@
+// What the package exports as a library: open a host, run one brokered operation, read what it left.
+export { cagePolicy, type CagePolicy, type CagePolicyChoices, type FinishedTool } from '../cage/index.js'
+export { BrokerError, type ErrorCode, isBrokerError } from '../protocol/errors.js'
+export { type RequestedExecution } from './admission.js'
+export { type BrokeredRun, type BrokeredRunRequest, runBrokered } from './brokered-run.js'
+export { openJournalFrame } from './journal.js'
+export { type HostPins, parseHostPins } from './pins.js'
+export { type HostOptions, type HostSession, openHost } from './session.js'
+export type { TimelineStep } from './timeline.js'
