@@ -1,0 +1,229 @@
+// Owns: the moves of the admission store: what each checks, what it changes, in one commit.
+// Must never: hold SQL, or let a check stand outside the transaction that rests on it.
+// Source: the admission state table; budget holds (reserve, capture once, reverse); the execution nonce's store.
+import type { AdmissionState } from '../protocol/admission-states.js'
+import type { AdminOperation } from '../protocol/administration.js'
+import { encode } from '../protocol/codec.js'
+import { BrokerError } from '../protocol/errors.js'
+import type { Grant } from '../protocol/grant.js'
+import { grantRevocationId } from '../protocol/hold.js'
+import { BrokerRecord } from '../protocol/kernel-rpc.js'
+import { AttemptRegistration } from '../protocol/registration.js'
+import type {
+  AdminOutcome,
+  AdmissionStore,
+  ListFilter,
+  ReserveCommand,
+  RetainCommand,
+  SettleCommand,
+} from './admission-store.js'
+import { dispatchCommitOf } from './dispatch-commit.js'
+import { endingOf } from './ending.js'
+import { assertCapabilityLive, assertGrantLive, assertNonceLive } from './liveness.js'
+import * as rules from './move-rules.js'
+import { type AdmissionOperation, DispatchCommit } from './operation.js'
+import type { SqliteAdmissionTables, SqliteMove } from './sqlite-admission-store.js'
+import type { OperationChange } from './store-rows.js'
+
+const RESERVED = ['broker_attempt_registered', 'budget_authorized', 'ready_to_dispatch'] as const
+const STARTED = ['capture_pending', 'dispatch_committed'] as const
+
+/** The embedded store: the moves over SQLite tables. */
+export class EmbeddedAdmissionStore implements AdmissionStore {
+  readonly storeId: string
+  readonly ownerEpoch: number
+  readonly #tables: SqliteAdmissionTables
+
+  constructor(tables: SqliteAdmissionTables) {
+    this.#tables = tables
+    this.storeId = tables.storeId
+    this.ownerEpoch = tables.owner.ownerEpoch
+  }
+
+  async findOperation(operationId: string) {
+    return this.#tables.operation(operationId)
+  }
+
+  async findRequest(namespaceDigest: string, requestId: string) {
+    return this.#tables.request(namespaceDigest, requestId)
+  }
+
+  async listOperations(filter: ListFilter) {
+    return this.#tables.newestOperations(filter)
+  }
+
+  async openOperations() {
+    return this.#tables.openOperations()
+  }
+
+  async countByState() {
+    return this.#tables.stateCounts()
+  }
+
+  async findRetainedRequest(operationId: string) {
+    return this.#tables.retainedRequest(operationId)
+  }
+
+  async findGrant(grantId: string) {
+    return this.#tables.grant(grantId)
+  }
+
+  async listGrants(filter: ListFilter) {
+    return this.#tables.newestGrants(filter)
+  }
+
+  async readRevocation(ids: readonly string[]) {
+    return this.#tables.readRevocation(ids)
+  }
+
+  async findAdminOutcome(authorizationDigest: string, intentDigest: string) {
+    return this.#tables.adminOutcome(authorizationDigest, intentDigest)
+  }
+
+  issueGrant(grant: Grant, operation: AdminOperation): Promise<AdminOutcome> {
+    return this.#administer('grant_issued', operation, move => {
+      const { grantId } = grant
+      if (move.grant(grantId) !== undefined) {
+        throw new BrokerError('conflict', `grant ${grantId} refused: expected a new id, got a known one`)
+      }
+      move.insertGrant(grant)
+      return { commitIndex: move.head.commitIndex, grantId, newlyRevoked: false }
+    })
+  }
+
+  revokeGrant(grantId: string, operation: AdminOperation): Promise<AdminOutcome> {
+    return this.#administer('grant_revoked', operation, move => {
+      if (move.grant(grantId) === undefined) {
+        throw new BrokerError(
+          'grant_unknown',
+          `revocation refused: expected a grant of this kernel, got none`,
+        )
+      }
+      const newlyRevoked = move.revoke(grantId, [grantId, grantRevocationId(grantId)])
+      return { commitIndex: move.head.commitIndex, grantId, newlyRevoked }
+    })
+  }
+
+  reserve({ nonceCapacity, reservation }: ReserveCommand): Promise<AdmissionOperation> {
+    return this.#tables.transaction('reserved', move => {
+      const { binding, request } = reservation
+      const known = move.request(binding.request_namespace_digest, binding.request_id)
+      if (known !== undefined) return rules.sameOperation(known, binding.operation_id)
+      const grant = move.grant(request.grantId)
+      assertGrantLive(grant, secondsOf(move))
+      rules.assertExecutionLeft(grant)
+      rules.assertNonceCapacity(move.head.liveNonces, nonceCapacity)
+      move.insertOperation(reservation)
+      const created = { operationId: binding.operation_id, version: 1, from: null, to: 'prepared' } as const
+      move.recordHistory({ ...created, cause: 'asked' })
+      move.insertHold(reservation)
+      return walk(move, load(move, binding.operation_id), RESERVED, { cause: 'reserved' })
+    })
+  }
+
+  retainRegistration({ operationId, registration, sealed }: RetainCommand): Promise<AdmissionOperation> {
+    return this.#tables.transaction('registration_retained', move => {
+      const operation = load(move, operationId)
+      rules.assertState(operation, 'ready_to_dispatch', 'its registration is fixed')
+      if (operation.registration !== null)
+        return rules.sameRegistration(operation, operation.registration, registration)
+      move.retain(operationId, sealed)
+      const document = encode(AttemptRegistration, registration)
+      return walk(move, operation, [], { cause: 'registration retained', registration: document })
+    })
+  }
+
+  start(operationId: string): Promise<AdmissionOperation> {
+    return this.#tables.transaction('dispatch_committed', move => {
+      const operation = load(move, operationId)
+      if (operation.commit !== null) return operation
+      rules.assertStartable(operation)
+      const { answer, request } = operation.reservation
+      assertGrantLive(move.grant(request.grantId), secondsOf(move))
+      assertNonceLive(answer.executionNonce.nonce, secondsOf(move))
+      assertCapabilityLive(answer.capability.body, secondsOf(move))
+      move.endHold(operation, 'captured')
+      const { nowUnixMs } = move
+      const moment = { ...move.head, ...this.#tables.owner, nowUnixMs, storeId: this.storeId }
+      const commit = encode(DispatchCommit, dispatchCommitOf(operation, moment))
+      return walk(move, operation, STARTED, { cause: 'started', commit })
+    })
+  }
+
+  finalize(operationId: string, record: BrokerRecord): Promise<AdmissionOperation> {
+    return this.#tables.transaction('finalized', move => {
+      const operation = load(move, operationId)
+      if (rules.repeatsEnding(operation, record)) return operation
+      const { lastError, path } = endingOf(operation.state, record)
+      if (path.includes('compensated_before_dispatch')) move.endHold(operation, 'reversed')
+      // What was delivered is in its host's journal: kept here too, it would only be one more copy to lose.
+      if (path.includes('finalizing')) move.dropRetained(operationId)
+      const document = encode(BrokerRecord, record)
+      return walk(move, operation, path, { cause: `record: ${record.kind}`, record: document, lastError })
+    })
+  }
+
+  compensate({ cause, operationId }: SettleCommand): Promise<AdmissionOperation> {
+    return this.#tables.transaction('compensated', move => {
+      const operation = load(move, operationId)
+      if (operation.state === 'compensated_before_dispatch') return operation
+      rules.assertState(operation, 'ready_to_dispatch', "once started, only the broker's record ends it")
+      move.endHold(operation, 'reversed')
+      return walk(move, operation, ['compensated_before_dispatch'], { cause })
+    })
+  }
+
+  settleNotAccepted({ cause, operationId }: SettleCommand): Promise<AdmissionOperation> {
+    return this.#tables.transaction('settled', move => {
+      const operation = load(move, operationId)
+      rules.assertState(operation, 'dispatch_committed', 'read it anew')
+      return walk(move, operation, ['not_accepted_after_dispatch_commit'], { cause })
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#tables.close()
+  }
+
+  /** Acts and consumes the approvals in one commit; an exact retry is answered from the first one. */
+  #administer(name: string, operation: AdminOperation, act: (move: SqliteMove) => AdminOutcome) {
+    return this.#tables.transaction(name, move => {
+      const known = move.adminOutcome(operation.authorizationDigest, operation.intentDigest)
+      if (known !== undefined) return known
+      const outcome = act(move)
+      move.consumeApprovals(operation, outcome)
+      return outcome
+    })
+  }
+}
+
+function load(move: SqliteMove, operationId: string): AdmissionOperation {
+  return rules.assertFound(move.operation(operationId))
+}
+
+function secondsOf(move: SqliteMove): number {
+  return Math.floor(move.nowUnixMs / 1_000)
+}
+
+type Attached = Omit<OperationChange, 'to' | 'version'> & { readonly cause: string }
+
+/** Walks the states in order, each judged by the table, and adds what the milestone brought. */
+function walk(
+  move: SqliteMove,
+  operation: AdmissionOperation,
+  path: readonly AdmissionState[],
+  { cause, ...attached }: Attached,
+): AdmissionOperation {
+  const { operationId, reservation } = operation
+  // Without a move the version still counts on: whoever judged the operation before has to read it anew.
+  const steps = path.length === 0 ? [operation.state] : path
+  let { state: from, version } = operation
+  for (const to of steps) {
+    if (path.length > 0) rules.assertLegalMove(reservation, from, to)
+    version += 1
+    move.recordHistory({ operationId, version, from, to, cause })
+    from = to
+  }
+  move.changeOperation(operation, { ...attached, to: from, version })
+  return load(move, operationId)
+}

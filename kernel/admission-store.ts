@@ -1,0 +1,81 @@
+// Owns: the interface of the kernel's durable records. Every method that writes is one atomic move: its checks,
+// its compare-and-set and its commit belong together, and it resolves when the move is on disk.
+// Must never: show how a store does it. Several kernels may come to share one behind this interface.
+// Source: the admission store, its mutation fence and the budget holds of the kernel's wire.
+import type { AdmissionState } from '../protocol/admission-states.js'
+import type { AdminOperation } from '../protocol/administration.js'
+import type { Grant } from '../protocol/grant.js'
+import type { BrokerRecord } from '../protocol/kernel-rpc.js'
+import type { AttemptRegistration } from '../protocol/registration.js'
+import type { AdmissionOperation, Reservation, SealedRequest, StoredGrant } from './operation.js'
+
+/** What a list is cut to: one caller's records, or everybody's. */
+export interface ListFilter {
+  readonly callerPublicKey: string | null
+  readonly limit: number
+}
+
+/** The answer to an administrator's operation; an exact retry gets it again. */
+export interface AdminOutcome {
+  readonly commitIndex: number
+  readonly grantId: string
+  readonly newlyRevoked: boolean
+}
+
+export interface ReserveCommand {
+  readonly reservation: Reservation
+  /** Most reservations with a live nonce at a time: a full store refuses, it never evicts. */
+  readonly nonceCapacity: number
+}
+
+export interface RetainCommand {
+  readonly operationId: string
+  readonly registration: AttemptRegistration
+  readonly sealed: SealedRequest
+}
+
+export interface SettleCommand {
+  readonly operationId: string
+  /** Why, in words for whoever reads the history. */
+  readonly cause: string
+}
+
+export interface AdmissionStore {
+  readonly storeId: string
+  /** Raised with every opening: an owner of an older epoch can write nothing any more. */
+  readonly ownerEpoch: number
+
+  findOperation(operationId: string): Promise<AdmissionOperation | undefined>
+  findRequest(namespaceDigest: string, requestId: string): Promise<AdmissionOperation | undefined>
+  listOperations(filter: ListFilter): Promise<readonly AdmissionOperation[]>
+  /** Every operation that is not in a terminal state. */
+  openOperations(): Promise<readonly AdmissionOperation[]>
+  countByState(): Promise<readonly { readonly state: AdmissionState; readonly count: number }[]>
+  findRetainedRequest(operationId: string): Promise<SealedRequest | undefined>
+  findGrant(grantId: string): Promise<StoredGrant | undefined>
+  listGrants(filter: ListFilter): Promise<readonly StoredGrant[]>
+  /** Whether any of the ids is revoked, and the index of the newest commit that changed revocations. */
+  readRevocation(ids: readonly string[]): Promise<{ readonly revoked: boolean; readonly commitIndex: number }>
+  findAdminOutcome(authorizationDigest: string, intentDigest: string): Promise<AdminOutcome | undefined>
+
+  /** Adds a grant and consumes its approvals. */
+  issueGrant(grant: Grant, operation: AdminOperation): Promise<AdminOutcome>
+  /** Revokes a grant and consumes the approvals. Repeating it is safe. */
+  revokeGrant(grantId: string, operation: AdminOperation): Promise<AdminOutcome>
+  /**
+   * Admits a reservation with its hold and nonce, up to ready_to_dispatch, in one commit.
+   * The same reservation again returns the operation as it stands; `request_binding_mismatch` otherwise.
+   */
+  reserve(command: ReserveCommand): Promise<AdmissionOperation>
+  /** Keeps the exact request and its registration. The same registration again changes nothing. */
+  retainRegistration(command: RetainCommand): Promise<AdmissionOperation>
+  /** Captures the hold and commits the dispatch, once. A committed operation is returned as it stands. */
+  start(operationId: string): Promise<AdmissionOperation>
+  /** Ends an operation by a verified record of the broker; the same record again changes nothing. */
+  finalize(operationId: string, record: BrokerRecord): Promise<AdmissionOperation>
+  /** Takes back what was not started: the hold is reversed, the nonce cancelled. */
+  compensate(command: SettleCommand): Promise<AdmissionOperation>
+  /** Ends a started operation that the broker never came to hold; the hold stays spent. */
+  settleNotAccepted(command: SettleCommand): Promise<AdmissionOperation>
+  close(): Promise<void>
+}

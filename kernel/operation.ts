@@ -1,0 +1,73 @@
+// Owns: an admission operation as the kernel keeps it: what was reserved, and what each milestone added.
+// Must never: hold a body, a secret or a proof. The exact request is kept apart, encrypted.
+// Source: the admission operation's binding, attachments and dispatch commit.
+import { OperationBinding } from '../protocol/admission-operation.js'
+import type { AdmissionState } from '../protocol/admission-states.js'
+import { type Infer, digest, identifier, object } from '../protocol/codec.js'
+import type { Grant } from '../protocol/grant.js'
+import { CapturedHold } from '../protocol/hold.js'
+import { type BrokerRecord, ReserveRequest, ReserveResult } from '../protocol/kernel-rpc.js'
+import { AttemptIds, type AttemptRegistration } from '../protocol/registration.js'
+import { Count, UnixMs } from '../protocol/unix-time.js'
+
+/** Fixed by the first reserve and never changed: the same reserve is answered from it. */
+export const Reservation = object({
+  answer: ReserveResult,
+  binding: OperationBinding,
+  ids: AttemptIds,
+  request: ReserveRequest,
+})
+export type Reservation = Infer<typeof Reservation>
+
+const StoreFence = object({ lease_id: identifier(), owner_epoch: Count, store_uuid: identifier() })
+const ProviderAttempt = object({
+  attempt_id: identifier(),
+  operation_id: digest(),
+  transport_id: identifier(),
+  transport_key_epoch: Count,
+})
+
+/** Fixed by the one start: the captured hold, and under which owner it was captured. */
+export const DispatchCommit = object({
+  captured: CapturedHold,
+  committed_version: Count,
+  coordinator_lease_epoch: Count,
+  coordinator_lease_id: identifier(),
+  provider_attempt: ProviderAttempt,
+  startedAtUnixMs: UnixMs,
+  store_fence: StoreFence,
+})
+export type DispatchCommit = Infer<typeof DispatchCommit>
+
+export interface AdmissionOperation {
+  readonly operationId: string
+  readonly state: AdmissionState
+  readonly version: number
+  readonly createdAtUnixMs: number
+  readonly updatedAtUnixMs: number
+  readonly reservation: Reservation
+  /** Set when the exact request was retained and its registration may be signed. */
+  readonly registration: AttemptRegistration | null
+  /** Set from the dispatch commit on. */
+  readonly commit: DispatchCommit | null
+  /** The broker's signed record that ended it, if one did. */
+  readonly record: BrokerRecord | null
+  readonly lastError: string | null
+}
+
+export interface StoredGrant {
+  readonly grant: Grant
+  readonly digest: string
+  /** Executions that are reserved and may still be given back. */
+  readonly held: number
+  /** Executions that a start has spent. */
+  readonly captured: number
+  readonly revoked: boolean
+  readonly commitIndex: number
+}
+
+/** The exact execute request, encrypted under the storage key. */
+export interface SealedRequest {
+  readonly nonce: Uint8Array
+  readonly ciphertext: Uint8Array
+}
