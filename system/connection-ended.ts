@@ -12,11 +12,14 @@ export class ConnectionEnded extends BrokerError {
   readonly ending: ConnectionEnding
   /** Bytes of the unfinished frame that had arrived, its prefix included. */
   readonly receivedBytes: number
+  /** The length that its prefix announced, where that much had arrived: all that is known of a refused length. */
+  readonly announcedBytes: number | undefined
 
-  constructor(ending: ConnectionEnding, sentence: string, receivedBytes: number) {
+  constructor(ending: ConnectionEnding, sentence: string, receivedBytes: number, announcedBytes?: number) {
     super(codeOf(ending, receivedBytes), sentence, { outcome: 'not_started' })
     this.ending = ending
     this.receivedBytes = receivedBytes
+    this.announcedBytes = announcedBytes
   }
 }
 

@@ -195,7 +195,7 @@ export class FramedConnection {
     this.#ending = ending
     const read = this.#read
     this.#read = undefined
-    read?.abandon(this.#endedError(ending, read.receivedBytes))
+    read?.abandon(this.#endedError(ending, read.receivedBytes, read.announcedBytes))
     for (const write of this.#writes) write.refuse(this.#endedError(ending, 0))
     this.#writes.clear()
     for (const chunk of this.#backlog.splice(0)) chunk.fill(0)
@@ -204,11 +204,12 @@ export class FramedConnection {
     this.#tellEnded(ending)
   }
 
-  #endedError(ending: ConnectionEnding, receivedBytes: number): ConnectionEnded {
+  #endedError(ending: ConnectionEnding, receivedBytes: number, announcedBytes?: number): ConnectionEnded {
     return new ConnectionEnded(
       ending,
       `connection ended (${ending}): expected it to last until its frame was complete, got its end after ${receivedBytes} bytes`,
       receivedBytes,
+      announcedBytes,
     )
   }
 }

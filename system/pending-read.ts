@@ -62,6 +62,10 @@ export class PendingRead {
     return this.#frame.receivedBytes
   }
 
+  get announcedBytes(): number | undefined {
+    return this.#frame.announcedBytes
+  }
+
   /** Whether its length is accepted but there is no room for it yet. */
   get isWaiting(): boolean {
     return this.#admission !== undefined && !this.#admission.admitted
