@@ -54,7 +54,17 @@
     {
       'target_name': 'cage-init',
       'type': 'executable',
-      'sources': ['cage-init/main.c'],
+      'sources': [
+        'cage-init/channel.c',
+        'cage-init/descriptors.c',
+        'cage-init/execute.c',
+        'cage-init/handoff.c',
+        'cage-init/main.c',
+        'cage-init/plan.c',
+        'cage-init/request-files.c',
+        'cage-init/walls.c',
+        'cage-init/warden.c',
+      ],
     },
     {
       'target_name': 'chio-exec',

@@ -1,0 +1,110 @@
+/**
+ * One bwrap process with everything that belongs to it: control socket, status pipe, stdio, pidfds. Ends all of it,
+ * once. bwrap is signalled by pidfd and process 1 of the cage beside it: whichever dies takes the cage along.
+ * Source: pid_namespaces(7), pidfd_send_signal(2).
+ */
+import type { ChildProcess } from 'node:child_process'
+import { readSync } from 'node:fs'
+import { constants } from 'node:os'
+import { awaitReadable, closeDescriptor, pidfdOpen, pidfdSignal } from '../native/index.js'
+import { escapeForTerminal, type ToolPipes } from './stdio.js'
+
+export interface ProcessDescriptors {
+  readonly control: number
+  readonly status: number
+  /** null when the spawn itself failed. */
+  readonly pidfd: number | null
+}
+
+/** How the tool ended: one of the two is null. */
+export interface ToolEnd {
+  readonly exitCode: number | null
+  readonly signal: string | null
+}
+
+const STATUS_MAXIMUM_BYTES = 32
+const LAST_WORDS_CHARACTERS = 200
+
+const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
+
+function parseEnd(text: string): ToolEnd {
+  const match = /^(exit|signal) (\d+)$/.exec(text)
+  // Process 1 was killed and could not write: so was everything else.
+  if (match === null) return { exitCode: null, signal: 'SIGKILL' }
+  const number = Number(match[2])
+  if (match[1] === 'exit') return { exitCode: number, signal: null }
+  return { exitCode: null, signal: SIGNAL_NAMES.get(number) ?? `signal ${number}` }
+}
+
+export class CageProcess {
+  readonly pipes: ToolPipes
+  readonly control: number
+  /** Settles when bwrap is gone, with what it left as its reason; never rejects. */
+  readonly exited: Promise<string>
+  readonly #status: number
+  readonly #open: Set<number>
+  readonly #pidfds: number[] = []
+
+  constructor(child: ChildProcess, pipes: ToolPipes, descriptors: ProcessDescriptors) {
+    this.pipes = pipes
+    this.control = descriptors.control
+    this.#status = descriptors.status
+    this.#open = new Set([descriptors.control, descriptors.status])
+    if (descriptors.pidfd !== null) this.#pidfds.push(descriptors.pidfd)
+    this.exited = new Promise(resolve => {
+      child.once('error', error =>
+        resolve(`spawn failed with ${(error as NodeJS.ErrnoException).code ?? 'an error'}`),
+      )
+      child.once('exit', (code, signal) => resolve(`bwrap ended with ${signal ?? `code ${code ?? 'none'}`}`))
+    })
+  }
+
+  /** Process 1 of the cage, known once cage-init spoke. */
+  watchWarden(pid: number): void {
+    this.#pidfds.push(pidfdOpen(pid))
+  }
+
+  /** What bwrap wrote before any tool ran, for the refusal: one bounded, escaped line. */
+  async lastWords(): Promise<string> {
+    const ending = await this.exited
+    await this.pipes.stderr.ended
+    const text = escapeForTerminal(this.pipes.stderr.bytes()).trim().replaceAll('\n', '; ')
+    return text === '' ? ending : `${ending}: "${text.slice(0, LAST_WORDS_CHARACTERS)}"`
+  }
+
+  /** After every process of the cage is gone. */
+  async readEnd(deadlineBootNs: bigint): Promise<ToolEnd> {
+    await awaitReadable(this.#status, deadlineBootNs)
+    const bytes = Buffer.alloc(STATUS_MAXIMUM_BYTES)
+    return parseEnd(bytes.subarray(0, readSync(this.#status, bytes)).toString('latin1'))
+  }
+
+  closeControl(): void {
+    this.#close(this.control)
+  }
+
+  #close(fd: number): void {
+    if (this.#open.delete(fd)) closeDescriptor(fd)
+  }
+
+  kill(): void {
+    for (const pidfd of this.#pidfds) {
+      try {
+        pidfdSignal(pidfd, 'SIGKILL')
+      } catch (error) {
+        // Gone already is what was wanted.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+      }
+    }
+    this.closeControl()
+  }
+
+  /** Kills what is left and gives every descriptor back. May be called again. */
+  async end(): Promise<void> {
+    this.kill()
+    await this.exited
+    for (const fd of this.#open) this.#close(fd)
+    for (const pidfd of this.#pidfds.splice(0)) closeDescriptor(pidfd)
+    this.pipes.destroy()
+  }
+}

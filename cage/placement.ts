@@ -1,0 +1,84 @@
+/**
+ * How a file gets into the cage: bound by its path where the cage's uid can reach it, else opened here and copied
+ * in by bwrap from that descriptor. Opens read-only and follows what the operator named; never writes.
+ * Source: bwrap(1) --ro-bind-data; path_resolution(7).
+ */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  statSync,
+  type Stats,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { nativePath } from '../native/index.js'
+import { FIRST_DATA_FD, HELPER_AT, givenTool, isInView, type HostView, type Placement } from './plan.js'
+import type { CageIdentity, CagePolicy, GivenFile } from './policy.js'
+import { refusedBy, refusedCheck } from './refusal.js'
+
+export interface Placed {
+  readonly placements: readonly Placement[]
+  /** Open here, for the child's descriptors from FIRST_DATA_FD on; the caller closes them. */
+  readonly opened: readonly number[]
+}
+
+const READ_SEARCH = 5
+const SEARCH = 1
+
+function permits(stats: Stats, identity: CageIdentity, wanted: number): boolean {
+  const shift = stats.uid === identity.uid ? 6 : stats.gid === identity.gid ? 3 : 0
+  return ((stats.mode >> shift) & wanted) === wanted
+}
+
+/** By mode bits alone. Where an access list says otherwise the cage fails to start, and says so. */
+function isReachable(path: string, identity: CageIdentity): boolean {
+  if (!permits(statSync(path), identity, READ_SEARCH)) return false
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    if (lstatSync(folder).isSymbolicLink() || !permits(statSync(folder), identity, SEARCH)) return false
+    if (folder === '/') return true
+  }
+}
+
+function openGiven(source: string): number {
+  const fd = openSync(source, constants.O_RDONLY | constants.O_NOCTTY | constants.O_NONBLOCK)
+  if (fstatSync(fd).isFile()) return fd
+  closeSync(fd)
+  throw refusedCheck('given file', `a regular file at ${source}`, 'something else')
+}
+
+/** Everything that is not in the view already: the helper, the tool, the files of the policy. */
+function wantedFiles(policy: CagePolicy, view: HostView): GivenFile[] {
+  const tool = isInView(policy.tool.path, policy, view) ? [] : [givenTool(policy.tool.path)]
+  return [{ source: nativePath('cage-init'), at: HELPER_AT }, ...tool, ...policy.files]
+}
+
+/** @throws CageRefusal when a file is missing or no regular file; nothing stays open then. */
+export function placeFiles(policy: CagePolicy, view: HostView, identity: CageIdentity): Placed {
+  const opened: number[] = []
+  try {
+    const placements = wantedFiles(policy, view).map((file): Placement => {
+      if (isReachable(file.source, identity)) return { at: file.at, from: { path: file.source } }
+      opened.push(openGiven(file.source))
+      return { at: file.at, from: { descriptor: FIRST_DATA_FD + opened.length - 1 } }
+    })
+    return { placements, opened }
+  } catch (error) {
+    for (const fd of opened) closeSync(fd)
+    throw refusedBy(error, 'given file')
+  }
+}
+
+/** /bin, /lib and their like: links into /usr on a merged system, folders of their own elsewhere. */
+export function readHostView(): HostView {
+  const links: { at: string; target: string }[] = []
+  const folders: string[] = []
+  for (const at of ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']) {
+    const stats = lstatSync(at, { throwIfNoEntry: false })
+    if (stats?.isSymbolicLink() === true) links.push({ at, target: readlinkSync(at) })
+    else if (stats?.isDirectory() === true) folders.push(at)
+  }
+  return { links, folders }
+}

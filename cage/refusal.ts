@@ -1,0 +1,48 @@
+/**
+ * The refusal of a launch: which layer, which call failed, what it answered. Never a fallback: whoever catches one
+ * has no cage, and the stream that was handed over is closed.
+ * Only bwrap's own words before the tool ran are quoted, bounded and escaped; never a byte of the tool.
+ */
+import { constants } from 'node:os'
+import { BrokerError } from '../protocol/errors.js'
+
+export class CageRefusal extends BrokerError {
+  /** The failing call, as `seccomp` or `recvmsg handoff`; or the check that did not hold. */
+  readonly failingCall: string
+  /** Its errno name, null when a check and not a call refused. */
+  readonly errnoName: string | null
+
+  constructor(layer: { call: string; errno: string | null }, sentence: string, cause?: unknown) {
+    super('cage_refused', sentence, { outcome: 'not_started', cause })
+    this.failingCall = layer.call
+    this.errnoName = layer.errno
+  }
+}
+
+const ERRNO_NAMES = new Map(Object.entries(constants.errno).map(([name, number]) => [number, name]))
+
+export function errnoName(number: number): string {
+  return ERRNO_NAMES.get(number) ?? `errno ${number}`
+}
+
+/** A call failed, in cage-init or here. */
+export function refusedCall(call: string, errno: string, cause?: unknown): CageRefusal {
+  return new CageRefusal(
+    { call, errno },
+    `cage refused: ${call} failed with ${errno}; run chio doctor`,
+    cause,
+  )
+}
+
+/** A check did not hold: `expected X, got Y`. */
+export function refusedCheck(check: string, expected: string, got: string): CageRefusal {
+  const sentence = `cage refused: ${check}: expected ${expected}, got ${got}; run chio doctor`
+  return new CageRefusal({ call: check, errno: null }, sentence)
+}
+
+/** What a native or file-system error of ours becomes. */
+export function refusedBy(error: unknown, call: string): CageRefusal {
+  if (error instanceof CageRefusal) return error
+  const { code, syscall } = error as NodeJS.ErrnoException
+  return refusedCall(syscall === undefined ? call : `${syscall} (${call})`, code ?? 'an unknown error', error)
+}

@@ -1,0 +1,111 @@
+/**
+ * The tool's 0, 1 and 2: plain pipes made by the addon (a socket would be one more socket in the cage), read here
+ * up to a bound. What a tool says is its own words: kept apart from the verified outcome, escaped before a terminal.
+ */
+import { once } from 'node:events'
+import { Socket } from 'node:net'
+import { isatty } from 'node:tty'
+import { closeDescriptor, pipe } from '../native/index.js'
+import { refusedCheck } from './refusal.js'
+import type { ToolInput } from './policy.js'
+
+/** More is read and dropped, so that the tool neither blocks nor fills our memory. */
+export const OUTPUT_MAXIMUM_BYTES = 1024 * 1024
+
+/** One output of the tool. */
+export class ToolOutput {
+  readonly #chunks: Buffer[] = []
+  readonly #source: Socket
+  readonly ended: Promise<void>
+  #keptBytes = 0
+  #truncated = false
+  #listener: ((chunk: Uint8Array) => void) | null = null
+
+  constructor(readEnd: number) {
+    this.#source = new Socket({ fd: readEnd, readable: true, writable: false })
+    this.#source.on('data', (chunk: Buffer) => this.#keep(chunk))
+    this.#source.on('error', () => this.#source.destroy())
+    this.ended = once(this.#source, 'close').then(() => undefined)
+  }
+
+  #keep(chunk: Buffer): void {
+    this.#listener?.(chunk)
+    const room = OUTPUT_MAXIMUM_BYTES - this.#keptBytes
+    if (chunk.length > room) this.#truncated = true
+    const kept = chunk.subarray(0, room)
+    this.#keptBytes += kept.length
+    if (kept.length > 0) this.#chunks.push(kept)
+  }
+
+  get truncated(): boolean {
+    return this.#truncated
+  }
+
+  bytes(): Uint8Array {
+    return Buffer.concat(this.#chunks)
+  }
+
+  /** Sees every chunk as it comes, also beyond what is kept; for a host that speaks with the tool. */
+  onChunk(listener: (chunk: Uint8Array) => void): void {
+    this.#listener = listener
+  }
+
+  destroy(): void {
+    this.#source.destroy()
+  }
+}
+
+export interface ToolPipes {
+  /** For the child's 0, 1, 2: 'ignore' is /dev/null. */
+  readonly child: readonly ['ignore' | number, number, number]
+  readonly input: Socket | null
+  readonly stdout: ToolOutput
+  readonly stderr: ToolOutput
+  /** Our copies of the child's ends, closed once it was spawned. */
+  closeChildEnds(): void
+  destroy(): void
+}
+
+function inputEnds(input: ToolInput): { child: 'ignore' | number; own: number | null; made: boolean } {
+  if (input === 'null') return { child: 'ignore', own: null, made: false }
+  if (input === 'pipe') {
+    const [read, write] = pipe()
+    return { child: read, own: write, made: true }
+  }
+  if (isatty(input.descriptor)) throw refusedCheck('tool input', 'a file or a pipe', 'a terminal')
+  return { child: input.descriptor, own: null, made: false }
+}
+
+export function openToolPipes(choice: ToolInput): ToolPipes {
+  const { child, own, made } = inputEnds(choice)
+  const [outRead, outWrite] = pipe()
+  const [errRead, errWrite] = pipe()
+  const input = own === null ? null : new Socket({ fd: own, readable: false, writable: true })
+  // A tool that ends without reading its input is no fault of ours.
+  input?.on('error', () => input.destroy())
+  const stdout = new ToolOutput(outRead)
+  const stderr = new ToolOutput(errRead)
+  const childEnds = [outWrite, errWrite, ...(made && child !== 'ignore' ? [child] : [])]
+  return {
+    child: [child, outWrite, errWrite],
+    input,
+    stdout,
+    stderr,
+    closeChildEnds: () => childEnds.splice(0).forEach(closeDescriptor),
+    destroy: () => [input, stdout, stderr].forEach(end => end?.destroy()),
+  }
+}
+
+/** Controls and format characters move a cursor, set a title, hide or reorder text. Line feed and tab stay. */
+const UNPRINTABLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+
+function escapeCharacter(character: string): string {
+  const code = character.codePointAt(0)!
+  return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`
+}
+
+/** A tool's bytes as text that is safe to show on a terminal; what is no UTF-8 becomes U+FFFD. */
+export function escapeForTerminal(bytes: Uint8Array): string {
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
+  return text.replace(UNPRINTABLE, escapeCharacter)
+}
