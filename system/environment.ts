@@ -75,7 +75,7 @@ export function allowedEnvironment(extra: Readonly<Record<string, string>> = {})
 
 /** Without its value, which may be a path or a program text. */
 function optionName(argument: string): string {
-  return /^--?[A-Za-z0-9-]{1,64}/.exec(argument)?.[0] ?? 'one without a name'
+  return /^--?[A-Za-z0-9.-]{1,64}/.exec(argument)?.[0] ?? 'one without a name'
 }
 
 function hostile(sentence: string): BrokerError {

@@ -1,74 +1,18 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../native/clock.js'
 import { ConnectionEnded } from '../../system/connection-ended.js'
 import type { FramedConnection } from '../../system/framed-connection.js'
-import type { Listener } from '../../system/listener.js'
-import { HeldClock } from '../support/clock.js'
-import { startChild } from '../support/compiled-child.js'
 import { fullCount } from '../support/counts.js'
 import { deadlineIn, openDescriptorCount } from '../support/descriptors.js'
-import {
-  makeSocketFolder,
-  plainClient,
-  prefixed,
-  readAll,
-  serve,
-  type Serving,
-  type SocketFolder,
-} from '../support/test-listener.js'
+import { bytes, clientSends, readOne, serveWith, text, useFramedServer } from '../support/framed-server.js'
+import { plainClient, prefixed, readAll } from '../support/test-listener.js'
 
-let place: SocketFolder
-let listener: Listener | undefined
-
-beforeEach(() => {
-  place = makeSocketFolder()
-})
-afterEach(async () => {
-  await listener?.close()
-  listener = undefined
-  place.remove()
-})
-
-/** Serves with one handler, and tells how each handler ended: its value or its error. */
-async function serveWith(
-  handler: (connection: FramedConnection) => Promise<unknown>,
-  options: Partial<Serving> = {},
-): Promise<{ next(): Promise<unknown> }> {
-  const outcomes: unknown[] = []
-  const wakers: (() => void)[] = []
-  listener = await serve(place.path, {
-    ...options,
-    onConnection: async connection => {
-      outcomes.push(await handler(connection).catch((error: unknown) => error))
-      wakers.shift()?.()
-    },
-  })
-  return {
-    async next() {
-      if (outcomes.length === 0) await new Promise<void>(resolve => wakers.push(resolve))
-      return outcomes.shift()
-    },
-  }
-}
-
-const readOne = (connection: FramedConnection, limits = {}): Promise<Uint8Array> =>
-  connection.readFrame({ maximumFrameBytes: 1_000, deadlineBootNs: deadlineIn(5_000), ...limits })
+const server = useFramedServer()
 const echo = async (connection: FramedConnection): Promise<void> => {
   await connection.writeFrame(await readOne(connection), deadlineIn(5_000))
-}
-const text = (body: unknown): string => Buffer.from(body as Uint8Array).toString()
-const bytes = (length: number): Buffer => Buffer.alloc(length, 'x')
-
-async function clientSends(...pieces: Uint8Array[]): Promise<Socket> {
-  const client = await plainClient(place.path)
-  for (const piece of pieces) {
-    client.write(piece)
-    await delay(2)
-  }
-  return client
 }
 
 describe('a frame', () => {
@@ -168,119 +112,12 @@ describe('half-close', () => {
   })
 })
 
-describe('deadlines', () => {
-  test('end an idle connection, not before and soon after', async () => {
-    const outcomes = await serveWith(connection => readOne(connection, { deadlineBootNs: deadlineIn(100) }))
-    const begin = performance.now()
-    const client = await plainClient(place.path)
-    expect(await outcomes.next()).toMatchObject({ ending: 'deadline', code: 'deadline_expired' })
-    expect(performance.now() - begin).toBeGreaterThanOrEqual(99)
-    expect(performance.now() - begin).toBeLessThan(1_000)
-    expect(await readAll(client)).toHaveLength(0)
-  })
-
-  test('are not moved by bytes that trickle', async () => {
-    const outcomes = await serveWith(connection => readOne(connection, { deadlineBootNs: deadlineIn(200) }))
-    const begin = performance.now()
-    const client = await plainClient(place.path)
-    client.write(prefixed(bytes(900)).subarray(0, 4))
-    const trickle = setInterval(() => client.write('x'), 10)
-    expect(await outcomes.next()).toMatchObject({ ending: 'deadline' })
-    clearInterval(trickle)
-    expect(performance.now() - begin).toBeLessThan(1_000)
-  })
-
-  test('are compared when bytes arrive, whatever the timers say', async () => {
-    const clock = new HeldClock()
-    const outcomes = await serveWith(
-      connection => readOne(connection, { deadlineBootNs: clock.bootNs() + 60_000_000_000n }),
-      { clock },
-    )
-    const frame = prefixed(Buffer.from('hello'))
-    const client = await clientSends(frame.subarray(0, 5))
-    clock.pass(60_000)
-    client.write(frame.subarray(5))
-    expect(await outcomes.next()).toMatchObject({ ending: 'deadline', receivedBytes: 5 })
-  })
-
-  test('that have passed already end the connection without reading', async () => {
-    const outcomes = await serveWith(connection => readOne(connection, { deadlineBootNs: deadlineIn(-1) }))
-    await clientSends(prefixed(Buffer.from('hello')))
-    expect(await outcomes.next()).toMatchObject({ ending: 'deadline' })
-  })
-
-  test('shorten with the first byte, and never lengthen', async () => {
-    let shorter = true
-    const outcomes = await serveWith(connection =>
-      readOne(connection, {
-        deadlineBootNs: deadlineIn(400),
-        onFirstByte: () => deadlineIn(shorter ? 50 : 60_000),
-      }),
-    )
-    const begin = performance.now()
-    await clientSends(Uint8Array.of(0))
-    expect(await outcomes.next()).toMatchObject({ ending: 'deadline' })
-    expect(performance.now() - begin).toBeLessThan(390)
-    shorter = false
-    await clientSends(Uint8Array.of(0))
-    expect(await outcomes.next()).toMatchObject({ ending: 'deadline' })
-  })
-
-  test('end a fault of the first-byte callback with the connection, not the process', async () => {
-    const outcomes = await serveWith(connection =>
-      readOne(connection, {
-        onFirstByte: () => {
-          throw new Error('fault')
-        },
-      }),
-    )
-    await clientSends(Uint8Array.of(0))
-    expect(await outcomes.next()).toMatchObject({ ending: 'closed' })
-  })
-
-  test('end a write to a reader that stands still', async () => {
-    const outcomes = await serveWith(async connection => {
-      await readOne(connection)
-      await connection.writeFrame(bytes(8_000_000), deadlineIn(200))
-    })
-    await clientSends(prefixed(Buffer.from('hello')))
-    expect(await outcomes.next()).toMatchObject({ ending: 'deadline' })
-  })
-
-  test('hold for a process that was stopped across them', async () => {
-    const child = startChild(
-      `
-      const { systemClock } = await compiled('native/clock')
-      const { listen } = await compiled('system/listener')
-      await listen({
-        path: args[0], socketGid: null, clock: systemClock, mode: 'exchange', admit: () => true, onFault: () => {},
-        onConnection: async connection => {
-          const deadlineBootNs = systemClock.bootNs() + 300_000_000n
-          await connection.readFrame({ maximumFrameBytes: 100, deadlineBootNs }).then(
-            () => say({ read: true }), error => say({ ending: error.ending }))
-        },
-      })
-      say({ listening: true })`,
-      [place.path],
-    )
-    await child.next()
-    const client = await plainClient(place.path)
-    await delay(50)
-    child.process.kill('SIGSTOP')
-    client.write(prefixed(Buffer.from('hello')))
-    await delay(400)
-    child.process.kill('SIGCONT')
-    expect(await child.next()).toEqual({ ending: 'deadline' })
-    await child.kill()
-  })
-})
-
 describe('a peer that goes away', () => {
   test('ends a pending read at once', async () => {
     const outcomes = await serveWith(connection =>
       readOne(connection, { deadlineBootNs: deadlineIn(60_000) }),
     )
-    const client = await plainClient(place.path)
+    const client = await plainClient(server.path)
     await delay(20)
     const begin = performance.now()
     client.destroy()
@@ -310,7 +147,7 @@ describe('a peer that goes away', () => {
       expect(connection.hungUp()).toBe(true)
       return connection.ended
     })
-    await plainClient(place.path)
+    await plainClient(server.path)
     expect(await outcomes.next()).toBe('closed')
   })
 })
@@ -369,7 +206,7 @@ describe('stream mode', () => {
       connection => readOne(connection, { deadlineBootNs: null, onFirstByte: () => deadlineIn(50) }),
       { mode: 'stream' },
     )
-    const client = await plainClient(place.path)
+    const client = await plainClient(server.path)
     await delay(200)
     client.write(Uint8Array.of(0))
     expect(await outcomes.next()).toMatchObject({ ending: 'deadline' })
@@ -389,7 +226,7 @@ describe('stream mode', () => {
       },
       { mode: 'stream' },
     )
-    const client = await plainClient(place.path)
+    const client = await plainClient(server.path)
     for (let count = 0; count < 40; count += 1) client.write(prefixed(bytes(100_000)))
     await delay(200)
     expect(client.writableLength).toBeGreaterThan(2_000_000)
@@ -413,7 +250,7 @@ describe('abuse', () => {
     await serveWith(echo, { clock: systemClock })
     const before = openDescriptorCount()
     for (let round = 0; round < fullCount(200, 1_000); round += 1) {
-      const client = await plainClient(place.path)
+      const client = await plainClient(server.path)
       try {
         ABUSES[round % ABUSES.length]?.(client)
       } catch {
@@ -422,7 +259,7 @@ describe('abuse', () => {
       if (round % 20 === 19) await delay(5)
       client.destroy()
     }
-    await expect.poll(() => listener?.connections).toBe(0)
+    await expect.poll(() => server.connections).toBe(0)
     await expect.poll(() => openDescriptorCount()).toBeLessThanOrEqual(before + 2)
     const client = await clientSends(prefixed(Buffer.from('hello')))
     expect(text(await readAll(client))).toContain('hello')

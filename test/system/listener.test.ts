@@ -1,0 +1,149 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { ConnectionRefusal, Listener } from '../../system/listener.js'
+import type { PeerIdentity } from '../../system/peer.js'
+import { openDescriptorCount } from '../support/descriptors.js'
+import { SKIP_REASONS } from '../support/skips.js'
+import { makeSocketFolder, plainClient, readAll, serve, type SocketFolder } from '../support/test-listener.js'
+import { testWhen } from '../support/when.js'
+
+let place: SocketFolder
+const listeners: Listener[] = []
+
+beforeEach(() => {
+  place = makeSocketFolder()
+})
+afterEach(async () => {
+  for (const listener of listeners.splice(0)) await listener.close()
+  place.remove()
+})
+
+const isRoot = process.geteuid?.() === 0
+const untilEnd = async (connection: { ended: Promise<unknown> }): Promise<void> =>
+  void (await connection.ended)
+
+async function serveHere(options: Partial<Parameters<typeof serve>[1]> = {}): Promise<Listener> {
+  const listener = await serve(place.path, { onConnection: untilEnd, ...options })
+  listeners.push(listener)
+  return listener
+}
+
+describe('peers', () => {
+  test('are known before a byte: uid, gid, groups and a live process', async () => {
+    const peers: PeerIdentity[] = []
+    await serveHere({
+      onConnection: async (connection, peer) => {
+        peers.push(peer)
+        await connection.ended
+      },
+    })
+    await plainClient(place.path)
+    await expect.poll(() => peers).toHaveLength(1)
+    expect(peers[0]).toMatchObject({ uid: process.geteuid?.(), gid: process.getegid?.(), pid: process.pid })
+    expect(process.getgroups?.()).toEqual(expect.arrayContaining([...(peers[0]?.gids ?? [])]))
+    expect(peers[0]?.isAlive()).toBe(true)
+  })
+
+  test('that are not admitted get no byte, and nothing of theirs is read', async () => {
+    const refusals: ConnectionRefusal[] = []
+    let served = false
+    await serveHere({
+      admit: () => false,
+      onRefused: refusal => refusals.push(refusal),
+      onConnection: async () => {
+        served = true
+      },
+    })
+    const client = await plainClient(place.path)
+    expect(await readAll(client)).toHaveLength(0)
+    expect(refusals).toEqual([{ reason: 'not_admitted', uid: process.geteuid?.(), pid: process.pid }])
+    expect(served).toBe(false)
+  })
+
+  test('are refused when the judgement itself fails', async () => {
+    const faults: unknown[] = []
+    await serveHere({
+      admit: () => {
+        throw new Error('fault')
+      },
+      onFault: error => faults.push(error),
+    })
+    const client = await plainClient(place.path)
+    expect(await readAll(client)).toHaveLength(0)
+    expect(faults).toHaveLength(1)
+  })
+
+  test('are served up to the limit of one uid, and one over is turned away', async () => {
+    const refusals: string[] = []
+    const listener = await serveHere({
+      maximumConnectionsPerUid: 3,
+      onRefused: ({ reason }) => refusals.push(reason),
+    })
+    await Promise.all([1, 2, 3].map(() => plainClient(place.path)))
+    await expect.poll(() => listener.connections).toBe(3)
+    const over = await plainClient(place.path)
+    expect(await readAll(over)).toHaveLength(0)
+    expect(refusals).toEqual(['uid_capacity'])
+  })
+
+  test('are served up to the limit of all, and one over is turned away', async () => {
+    const refusals: string[] = []
+    const listener = await serveHere({
+      maximumConnections: 2,
+      onRefused: ({ reason }) => refusals.push(reason),
+    })
+    await Promise.all([1, 2].map(() => plainClient(place.path)))
+    await expect.poll(() => listener.connections).toBe(2)
+    expect(await readAll(await plainClient(place.path))).toHaveLength(0)
+    expect(refusals).toEqual(['capacity'])
+  })
+
+  testWhen(isRoot, SKIP_REASONS.needsRoot, 'with the overflow uid are refused', async () => {
+    const refusals: ConnectionRefusal[] = []
+    await serveHere({ onRefused: refusal => refusals.push(refusal) })
+    spawnSync('chmod', ['0777', place.folder, place.path])
+    const connector =
+      'import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\nprint(len(s.recv(1)))'
+    const peer = spawn('setpriv', [
+      '--reuid',
+      '65534',
+      '--regid',
+      '65534',
+      '--clear-groups',
+      '--',
+      '/usr/bin/python3',
+      '-c',
+      connector,
+      place.path,
+    ])
+    await once(peer, 'exit')
+    expect(refusals).toMatchObject([{ reason: 'overflow_uid', uid: 65_534 }])
+  })
+
+  test('of a handler that throws are closed, and the next is served', async () => {
+    const faults: unknown[] = []
+    const listener = await serveHere({
+      onFault: error => faults.push(error),
+      onConnection: async () => {
+        throw new Error('handler fault')
+      },
+    })
+    expect(await readAll(await plainClient(place.path))).toHaveLength(0)
+    expect(await readAll(await plainClient(place.path))).toHaveLength(0)
+    expect(faults).toHaveLength(2)
+    expect(listener.connections).toBe(0)
+  })
+
+  test('leave no descriptor behind', async () => {
+    const listener = await serveHere()
+    const before = openDescriptorCount()
+    const clients = await Promise.all(Array.from({ length: 20 }, () => plainClient(place.path)))
+    await expect.poll(() => listener.connections).toBe(20)
+    await listener.close()
+    for (const client of clients) client.destroy()
+    await delay(20)
+    expect(openDescriptorCount()).toBeLessThanOrEqual(before)
+  })
+})
