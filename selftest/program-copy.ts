@@ -25,7 +25,7 @@ export function reachableProgram(place: string): { root: string; copied: boolean
   const root = packageRoot()
   if (isReachableByOthers(root)) return { root, copied: false }
   const copy = join(place, 'program')
-  if (!existsSync(copy)) copyProgram(root, copy)
+  if (!existsSync(copy)) withReadableFiles(() => copyProgram(root, copy))
   return { root: copy, copied: true }
 }
 
@@ -35,6 +35,16 @@ function assertNodeReachable(): void {
     'custody',
     `node at ${process.execPath} refused: other users cannot reach it; install Node where they can, such as /usr/local`,
   )
+}
+
+/** Our processes run with a private umask; these files must be readable by others. */
+function withReadableFiles(copy: () => void): void {
+  const privateMask = process.umask(0o022)
+  try {
+    copy()
+  } finally {
+    process.umask(privateMask)
+  }
 }
 
 function copyProgram(root: string, copy: string): void {

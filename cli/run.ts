@@ -1,0 +1,134 @@
+// chio run: one brokered operation from grant to verified outcome, with the tool in its cage.
+import { escapeForTerminal } from '../cage/index.js'
+import { buildRequest, readGrant } from '../host/admission.js'
+import { type BrokeredRun, runBrokered } from '../host/brokered-run.js'
+import { outcomeMembers } from '../host/run-record.js'
+import { requestDigest } from '../protocol/execute-request.js'
+import { readIdentities } from '../system/identities.js'
+import { parseSeconds } from './duration.js'
+import { openHostSession } from './host-session.js'
+import { type CommonOptions, milliseconds, print, visible } from './output.js'
+import { placementText } from './credential.js'
+import { parseHeader, readBody } from './request-input.js'
+import { findState, layoutOfState } from './state.js'
+import { toolCage } from './tool-cage.js'
+
+export interface RunOptions extends CommonOptions {
+  readonly capability: string
+  readonly body?: string
+  readonly header: readonly string[]
+  readonly wait?: string
+  readonly exec: 'allowed' | 'once'
+  readonly dryRun?: boolean
+}
+
+/** Runs one operation and prints its verified outcome. Exit 1 when the provider was not reached or refused. */
+export async function runTool(command: readonly string[], options: RunOptions): Promise<void> {
+  const layout = layoutOfState(findState(options.state))
+  const session = openHostSession(layout)
+  const requested = {
+    grantId: options.capability,
+    body: readBody(options.body),
+    headers: options.header.map(parseHeader),
+  }
+  try {
+    if (options.dryRun === true) return await showRequest(session, requested, options)
+    const cage = toolCage({ command, exec: options.exec }, readIdentities(layout.identities))
+    const waitForSlotMs = options.wait === undefined ? 0 : parseSeconds(options.wait, '--wait') * 1_000
+    report(await runBrokered(session, { ...requested, cage, waitForSlotMs }), options)
+  } finally {
+    session.close()
+  }
+}
+
+/** What would be sent, with a hole where the credential goes; nothing is reserved and nothing decrypted. */
+async function showRequest(
+  session: Parameters<typeof readGrant>[0],
+  requested: Parameters<typeof buildRequest>[1],
+  options: CommonOptions,
+): Promise<void> {
+  const view = await readGrant(session, requested.grantId)
+  const request = buildRequest(view.grant, requested)
+  const { destination } = request
+  const credential = `[credential ${view.grant.credential.credentialId}, ${placementText(view.grant.placement)}]`
+  const document = {
+    schema: 'chio.run-dry.v1',
+    destination,
+    headers: request.headers.map(field => field.name),
+    bodyBytes: request.body.length,
+    requestDigest: requestDigest(request),
+    credential,
+    executionsLeft: view.grant.maximumExecutions - view.executions - view.held,
+    revoked: view.revoked,
+  }
+  print(options, document, [
+    `${destination.method} ${destination.exactPathAndQuery} HTTP/1.1`,
+    `host: ${destination.normalizedHost}:${destination.explicitPort}`,
+    ...request.headers.map(field => `${field.name}: ${visible(Buffer.from(field.value).toString('latin1'))}`),
+    credential,
+    `body: ${request.body.length} bytes; request digest ${document.requestDigest}`,
+    'Nothing was reserved, decrypted or sent.',
+  ])
+}
+
+function report(run: BrokeredRun, options: CommonOptions): void {
+  if (run.outcome.kind !== 'response') process.exitCode = exitCodeOf(run)
+  print(options, runDocument(run), runLines(run))
+}
+
+function exitCodeOf(run: BrokeredRun): number {
+  return run.outcome.kind === 'failure' && run.outcome.failure.receipt.body.dispatchKnowledge === 'unknown'
+    ? 75
+    : 1
+}
+
+function runDocument(run: BrokeredRun) {
+  const response = run.outcome.kind === 'response' ? run.outcome.response : null
+  return {
+    schema: 'chio.run.v1',
+    operationId: run.operationId,
+    attemptId: run.attemptId,
+    operationState: run.operation.state,
+    ...outcomeMembers(run.outcome),
+    headers: response?.headers.map(({ name, value }) => [name, Buffer.from(value).toString('latin1')]) ?? [],
+    bodyBase64: response === null ? null : Buffer.from(response.body).toString('base64'),
+    tool: { exitCode: run.tool.exitCode, signal: run.tool.signal, truncated: run.tool.truncated },
+    journal: run.journalDirectory,
+    timeline: run.timeline,
+  }
+}
+
+function runLines(run: BrokeredRun): string[] {
+  return [
+    ...toolLines(run),
+    ...outcomeLines(run),
+    `operation ${run.operationId} ${run.operation.state}`,
+    `receipt   ${run.journalDirectory}/receipt.json`,
+    `journal   ${run.journalDirectory} (frames encrypted)`,
+    `took      ${milliseconds(run.timeline.reduce((end, step) => Math.max(end, step.startMs + step.durationMs), 0))}`,
+  ]
+}
+
+/** The tool's own words, marked as such and made harmless to a terminal. */
+function toolLines({ tool }: BrokeredRun): string[] {
+  const said = escapeForTerminal(tool.stdout).trimEnd()
+  const complained = escapeForTerminal(tool.stderr).trimEnd()
+  const mark = (text: string): string[] =>
+    text === '' ? [] : text.split('\n').map(line => `tool says | ${line}`)
+  const end = tool.signal === null ? `exit ${tool.exitCode}` : `signal ${tool.signal}`
+  return [...mark(said), ...mark(complained), `tool ended: ${end}`]
+}
+
+function outcomeLines(run: BrokeredRun): string[] {
+  if (run.outcome.kind === 'failure') {
+    const { diagnosticCode, dispatchKnowledge, stage } = run.outcome.failure.receipt.body
+    return [
+      `verified outcome: no response (${diagnosticCode} at ${stage}; dispatch ${dispatchKnowledge.replace('_', ' ')})`,
+    ]
+  }
+  const { status, body } = run.outcome.response
+  return [
+    `verified outcome: HTTP ${status}, ${body.length} bytes`,
+    visible(Buffer.from(body).toString('utf8')),
+  ]
+}
