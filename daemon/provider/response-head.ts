@@ -12,7 +12,10 @@ import {
 } from '../../protocol/limits.js'
 import { ResponseRefused } from './response-refusal.js'
 
-/** One header line as received: name lower-cased, value without surrounding blanks. */
+/**
+ * One header line as received: name lower-cased, value without blanks before and spaces behind. A tab
+ * behind it stays: in a framing field it is refused (Node's parser refuses it too), elsewhere dropped later.
+ */
 export interface ReceivedField {
   readonly name: string
   readonly value: Uint8Array
@@ -113,7 +116,7 @@ function readFieldLine(line: Uint8Array): ReceivedField {
   let start = colon + 1
   let end = line.length
   while (start < end && isBlank(line[start])) start++
-  while (end > start && isBlank(line[end - 1])) end--
+  while (end > start && line[end - 1] === SPACE) end--
   if (end - start > MAXIMUM_HEADER_VALUE_BYTES) throw new ResponseRefused('header_value_too_long')
   // A copy: a view would keep the whole head alive, and a Buffer's own slice is a view.
   const value = new Uint8Array(line.subarray(start, end))

@@ -28,7 +28,7 @@ const WIRE_NAME = /^[a-z0-9-]{1,128}$/
 export function retainHeaders(fields: readonly ReceivedField[]): HeaderField[] {
   const dropped = new Set([...AUTHORITY, ...HOP_BY_HOP, ...namedByConnection(fields)])
   const retained = fields.filter(({ name }) => !dropped.has(name) && WIRE_NAME.test(name))
-  const sorted = retained.map(({ name, value }) => ({ name, value })).sort(byName)
+  const sorted = retained.map(({ name, value }) => ({ name, value: withoutFinalBlanks(value) })).sort(byName)
   sorted.forEach((field, index) => {
     if (index > 0 && sorted[index - 1]?.name === field.name) throw new ResponseRefused('duplicate_header')
   })
@@ -40,6 +40,12 @@ function namedByConnection(fields: readonly ReceivedField[]): string[] {
     .filter(({ name }) => name === 'connection')
     .flatMap(({ value }) => Buffer.from(value).toString('latin1').split(','))
     .map(option => option.trim().toLowerCase())
+}
+
+function withoutFinalBlanks(value: Uint8Array): Uint8Array {
+  let end = value.length
+  while (end > 0 && (value[end - 1] === 0x20 || value[end - 1] === 0x09)) end--
+  return value.subarray(0, end)
 }
 
 // Names are ASCII, so that code unit order is byte order.

@@ -53,6 +53,10 @@ describe('headers of the answer', () => {
     expect(retained(['x_trace', '1'], ['x.y', '2'], ['x-a', '3'])).toEqual([['x-a', '3']])
   })
 
+  it('lose blanks behind a value', () => {
+    expect(retained(['x-a', 'a b\t '])).toEqual([['x-a', 'a b']])
+  })
+
   it('are sorted by name', () => {
     expect(retained(['x-b', '1'], ['etag', '2'], ['x-a', '3']).map(([name]) => name)).toEqual([
       'etag',
