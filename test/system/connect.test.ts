@@ -127,7 +127,9 @@ describe('connecting', () => {
   })
 
   test('gives a blocking descriptor for the stream that a tool will hold, and none after a refusal', async () => {
-    listener = await serve(place.path, { onConnection: untilEnd })
+    listener = await serve(place.path, {
+      onConnection: async connection => void (await read(connection).catch(() => {})),
+    })
     const before = openDescriptorCount()
     const fd = await connectPinned(options())
     expect(descriptorFlags(fd) & NONBLOCK).toBe(0)

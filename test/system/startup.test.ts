@@ -144,7 +144,7 @@ describe('start-up hygiene of a process', () => {
        startupHygiene({ execArgv: [], keepDescriptors: [20] })
        say({ after: listed() })`,
       [list],
-      { wrapper: ['bash', '-c', 'exec 12</dev/null 20</dev/null 40</dev/null; exec "$@"', 'bash'] },
+      { wrapper: ['bash', '--norc', '-c', 'exec 12</dev/null 20</dev/null 40</dev/null; exec "$@"', 'bash'] },
     )
     expect(await child.next()).toEqual({ before: '20\n40' })
     expect(await child.next()).toEqual({ after: '20' })
