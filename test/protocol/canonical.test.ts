@@ -15,7 +15,7 @@ const nested = (levels: number): JsonValue => (levels === 0 ? [] : [nested(level
 describe('canonicalBytes', () => {
   test('gives the text of RFC 8785 section 3.2.2', () => {
     const value = {
-      numbers: [333333333.33333329, 1e30, 4.5, 2e-3, 0.000000000000000000000000001],
+      numbers: [Number('333333333.33333329'), 1e30, 4.5, 2e-3, 0.000000000000000000000000001],
       string: '€$\u000f\nA\'B"\\\\"/',
       literals: [null, true, false],
     }
@@ -71,7 +71,7 @@ describe('canonicalBytes', () => {
     ['-2^53', -(2 ** 53)],
     ['undefined', undefined],
     ['an undefined member', { a: undefined }],
-    ['a hole in an array', new Array(1)],
+    ['a hole in an array', Array.from<unknown>({ length: 1 })],
     ['a function', () => 1],
     ['a bigint', 1n],
     ['a symbol', Symbol('x')],

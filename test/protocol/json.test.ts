@@ -11,7 +11,7 @@ const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(level
 
 describe('parseStrictJson', () => {
   test('agrees with JSON.parse on every value without duplicate members', () => {
-    const value = fc.jsonValue({ maxDepth: 6, noUnicodeString: false }).filter(isPortable)
+    const value = fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' }).filter(isPortable)
     fc.assert(
       fc.property(value, fc.constantFrom(undefined, 1, '\t'), (json, space) => {
         const text = JSON.stringify(json, null, space)
@@ -26,7 +26,7 @@ describe('parseStrictJson', () => {
     fc.assert(
       fc.property(
         fc.nat(text.length - 1),
-        fc.constantFrom(...'{}[]",:\\0-+e.tfnu \u0001\u2028é'),
+        fc.constantFrom(...Array.from('{}[]",:\\0-+e.tfnu \u0001\u2028é')),
         (at, put) => {
           const changed = text.slice(0, at) + put + text.slice(at + 1)
           const [strict, lenient] = [
