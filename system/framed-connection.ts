@@ -23,6 +23,8 @@ export interface ConnectionOptions {
 
 /** Beyond this a stream whose reader is busy is not read any further. */
 const MAXIMUM_BACKLOG_BYTES = 256 * 1024
+/** How often a peer that has finished writing is looked at: its end after that brings no event. */
+const HALF_OPEN_LOOK_MS = 10
 
 interface PendingWrite {
   refuse(error: ConnectionEnded): void
@@ -40,6 +42,7 @@ export class FramedConnection {
   #backlogBytes = 0
   #read: PendingRead | undefined
   #sawEof = false
+  #halfOpenTimer: NodeJS.Timeout | undefined
   #ending: ConnectionEnding | undefined
   #tellEnded: (ending: ConnectionEnding) => void = () => {}
   #releaseAdmission: () => void = () => {}
@@ -147,6 +150,14 @@ export class FramedConnection {
   #arrivedEof(): void {
     this.#sawEof = true
     this.#feed()
+    this.#watchHalfOpen()
+  }
+
+  /** A half-close is honoured; a peer that has closed both ways can take no answer, so the connection is over. */
+  #watchHalfOpen(): void {
+    if (this.#ending !== undefined) return
+    if (this.#backlogBytes === 0 && this.hungUp()) return this.#end('reset')
+    this.#halfOpenTimer = setTimeout(() => this.#watchHalfOpen(), HALF_OPEN_LOOK_MS).unref()
   }
 
   /** Moves bytes from the backlog into the pending read until one of them has enough. */
@@ -193,6 +204,7 @@ export class FramedConnection {
   #end(ending: ConnectionEnding): void {
     if (this.#ending !== undefined) return
     this.#ending = ending
+    clearTimeout(this.#halfOpenTimer)
     const read = this.#read
     this.#read = undefined
     read?.abandon(this.#endedError(ending, read.receivedBytes, read.announcedBytes))

@@ -94,6 +94,24 @@ describe('half-close', () => {
     expect(await readAll(client)).toHaveLength(4 + response.length)
   })
 
+  test('that becomes the end of the peer is noticed within 50 ms, although no event tells of it', async () => {
+    let endedAt = 0
+    const outcomes = await serveWith(async connection => {
+      await readOne(connection)
+      const ending = await connection.ended
+      endedAt = performance.now()
+      return ending
+    })
+    const client = await clientSends(prefixed(Buffer.from('hello')))
+    client.end()
+    await delay(200)
+    expect(endedAt).toBe(0)
+    const left = performance.now()
+    client.destroy()
+    expect(await outcomes.next()).toBe('reset')
+    expect(endedAt - left).toBeLessThan(50)
+  })
+
   test('is not a hang-up, a closed peer is', async () => {
     const seen: boolean[] = []
     const outcomes = await serveWith(async connection => {
