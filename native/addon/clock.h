@@ -1,3 +1,7 @@
+/*
+ * The one clock that deadlines of this addon are compared with. Never the wall clock.
+ * Source: clock_gettime(2).
+ */
 #ifndef CHIO_CLOCK_H
 #define CHIO_CLOCK_H
 

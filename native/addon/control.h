@@ -1,3 +1,7 @@
+/*
+ * What one received message brought: payload length, descriptors, credentials of the sender, and who closes what.
+ * Never hands out a message that was truncated. Source: recvmsg(2), unix(7).
+ */
 #ifndef CHIO_CONTROL_H
 #define CHIO_CONTROL_H
 

@@ -1,3 +1,7 @@
+/*
+ * What the addon keeps for each JavaScript environment, so that worker threads never share state.
+ * Never a global. Source: Node-API, "Environment life cycle APIs".
+ */
 #ifndef CHIO_ENVIRONMENT_H
 #define CHIO_ENVIRONMENT_H
 

@@ -1,3 +1,7 @@
+/*
+ * How a failure travels from C to JavaScript: code, errno and syscall, as Node's own errors have them.
+ * Never carries content of a peer. Source: Node-API, "Error handling".
+ */
 #ifndef CHIO_FAILURE_H
 #define CHIO_FAILURE_H
 

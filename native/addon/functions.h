@@ -1,3 +1,7 @@
+/*
+ * The list of what JavaScript can call, once: declarations and registration are both made from it.
+ * Never logic. The typed door with its argument checks is native/index.ts.
+ */
 #ifndef CHIO_FUNCTIONS_H
 #define CHIO_FUNCTIONS_H
 

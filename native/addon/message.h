@@ -1,3 +1,7 @@
+/*
+ * How a received message becomes a JavaScript value.
+ * Never reads from a socket itself: control.h does.
+ */
 #ifndef CHIO_MESSAGE_H
 #define CHIO_MESSAGE_H
 

@@ -1,3 +1,7 @@
+/*
+ * One blocking call in a thread of its own under an absolute deadline, and how its ownership moves.
+ * Never touches JavaScript from that thread. Source: Node-API, "Asynchronous thread-safe function calls".
+ */
 #ifndef CHIO_OPERATION_H
 #define CHIO_OPERATION_H
 

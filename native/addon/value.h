@@ -1,3 +1,7 @@
+/*
+ * Conversions between JavaScript values and C, each checked.
+ * Never policy: bounds and meaning are checked by the typed door before.
+ */
 #ifndef CHIO_VALUE_H
 #define CHIO_VALUE_H
 

@@ -1,3 +1,7 @@
+/*
+ * The steps of chio-exec and its exit codes, which tell whether anything was sent.
+ * Never opens a connection of its own.
+ */
 #ifndef CHIO_EXEC_H
 #define CHIO_EXEC_H
 
