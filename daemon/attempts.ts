@@ -189,7 +189,10 @@ export interface AttemptEnd {
 /** Ends an attempt from the state in which the record was read. @throws BrokerError `conflict`. */
 export function endAttempt(tx: Transaction, attempt: AttemptRecord, end: AttemptEnd): void {
   if (!mayMoveAttempt(attempt.state, end.state) || attempt.state === end.state) {
-    throw new BrokerError('conflict', `move refused: expected an edge from ${attempt.state}, got ${end.state}`)
+    throw new BrokerError(
+      'conflict',
+      `move refused: expected an edge from ${attempt.state}, got ${end.state}`,
+    )
   }
   tx.changeOne(
     END_SQL,

@@ -145,7 +145,8 @@ function parseDocument(bytes: Uint8Array): unknown {
   try {
     return parseStrictJson(bytes, 'configuration')
   } catch (cause) {
-    const sentence = cause instanceof BrokerError ? cause.message : 'configuration refused: expected strict JSON'
+    const sentence =
+      cause instanceof BrokerError ? cause.message : 'configuration refused: expected strict JSON'
     throw new BrokerError('invalid_configuration', sentence, { cause })
   }
 }
@@ -154,7 +155,10 @@ function refuseIssue(error: z.ZodError): never {
   const issue = error.issues[0]
   const where = issue?.path.join('.') ?? ''
   if (issue?.code === 'unrecognized_keys') {
-    refuse(where === '' ? 'file' : where, `no member ${issue.keys.map(name => JSON.stringify(name)).join(', ')}`)
+    refuse(
+      where === '' ? 'file' : where,
+      `no member ${issue.keys.map(name => JSON.stringify(name)).join(', ')}`,
+    )
   }
   return refuse(where === '' ? 'file' : where, issue?.message ?? 'the documented shape')
 }
@@ -190,7 +194,8 @@ function checkTogether(config: BrokerdConfig): void {
   if (new Set(administrators.keys).size !== administrators.keys.length) {
     refuse('administrators.keys', 'each key once')
   }
-  if (authority.socketPath === config.socketPath) refuse('authority.socketPath', 'another path than socketPath')
+  if (authority.socketPath === config.socketPath)
+    refuse('authority.socketPath', 'another path than socketPath')
   const unmapped = clients.findIndex(client => client.uid === overflowUid())
   if (unmapped !== -1) refuse(`clients.${unmapped}.uid`, 'a uid of its own, not the overflow uid')
   if (authority.uid === overflowUid()) refuse('authority.uid', 'a uid of its own, not the overflow uid')

@@ -69,13 +69,24 @@ export const REFUSALS = {
   authorization_missing: silent(
     'authorization',
     'the bytes that this operation demands',
-    ['connection'],
+    ['connection', 'request'],
     'authorization_denied',
+  ),
+  document_malformed: silent(
+    'payload of a preparation or replay',
+    'the canonical document of this operation',
+    ['request', 'preparation'],
+    'invalid_request',
   ),
   operation_unknown: silent('operation', 'an operation of the protocol', ['connection'], 'invalid_request'),
 
   // Ordinary operations, and what precedes the claim of the slot.
-  operation_unserved: kept('operation', 'an operation that this broker serves', ['request'], 'invalid_request'),
+  operation_unserved: kept(
+    'operation',
+    'an operation that this broker serves',
+    ['request'],
+    'invalid_request',
+  ),
   broker_closing: kept('operation', 'a broker that is not stopping', ['request'], 'authority_unavailable'),
   payload_malformed: kept(
     'payload',
@@ -152,15 +163,25 @@ export const REFUSALS = {
   store_fault: silent('state file', 'a commit on disk', ['request'], 'storage'),
 
   // From the claim of the slot to the dispatch commit.
-  parent_not_live: fails('live parent', 'a parent capability that lives now', CHECKED, 'authorization_denied'),
-  revoked_by_authority: fails('revocation', 'no revocation at the authority', CHECKED, 'authorization_denied'),
-  revoked_by_broker: fails('revocation', "no entry in the broker's own list", CHECKED, 'authorization_denied'),
-  authority_unreachable: fails(
-    'authority',
-    'fresh signed answers in time',
+  parent_not_live: fails(
+    'live parent',
+    'a parent capability that lives now',
     CHECKED,
-    'authority_unavailable',
+    'authorization_denied',
   ),
+  revoked_by_authority: fails(
+    'revocation',
+    'no revocation at the authority',
+    CHECKED,
+    'authorization_denied',
+  ),
+  revoked_by_broker: fails(
+    'revocation',
+    "no entry in the broker's own list",
+    CHECKED,
+    'authorization_denied',
+  ),
+  authority_unreachable: fails('authority', 'fresh signed answers in time', CHECKED, 'authority_unavailable'),
   request_refused: fails(
     'execute request',
     'a request that this broker may execute now',
@@ -182,10 +203,15 @@ export const REFUSALS = {
   destination_refused: fails(
     'destination',
     'a public https host or a configured local provider',
+    CHECKED,
+    'authorization_denied',
+  ),
+  lifetime_over: fails(
+    'lifetime',
+    'time left before the earliest expiry',
     ['preparation'],
     'authorization_denied',
   ),
-  lifetime_over: fails('lifetime', 'time left before the earliest expiry', ['preparation'], 'authorization_denied'),
   preparation_budget: fails(
     'preparation',
     'an acknowledgement within 2 s of the claim',
@@ -195,12 +221,25 @@ export const REFUSALS = {
   connector_gone: fails('connector', 'the connecting process alive', CHECKED, 'authorization_denied'),
   released: fails('attempt', 'no release by the authority', UNTIL_DISPATCH, 'authorization_denied'),
   broker_stopping: fails('broker', 'a broker that is not stopping', UNTIL_DISPATCH, 'authority_unavailable'),
-  internal_fault: fails('broker', 'no fault of its own', UNTIL_DISPATCH, 'invariant'),
-  deadline_expired: fails('deadline', 'the frame and its checks in time', ['held', 'consumption'], 'authorization_denied'),
+  internal_fault: {
+    ...fails('broker', 'no fault of its own', ['request', ...UNTIL_DISPATCH], 'invariant'),
+    silent: true,
+  },
+  deadline_expired: fails(
+    'deadline',
+    'the frame and its checks in time',
+    ['held', 'consumption'],
+    'authorization_denied',
+  ),
   stream_closed: fails('stream', 'the frame before the end of the stream', UNTIL_DISPATCH, 'invalid_request'),
   stream_reset: fails('stream', 'a stream that lasts', UNTIL_DISPATCH, 'invalid_request'),
   frame_truncated: fails('frame', 'the whole frame', ['held'], 'invalid_request'),
-  frame_read_timeout: fails('frame', 'the whole frame within the read budget', ['held'], 'authorization_denied'),
+  frame_read_timeout: fails(
+    'frame',
+    'the whole frame within the read budget',
+    ['held'],
+    'authorization_denied',
+  ),
   frame_length_mismatch: fails('frame', 'exactly the bound length', ['held'], 'authorization_denied'),
   frame_mismatch: fails('frame', 'exactly the bound frame', ['held'], 'authorization_denied'),
   surplus_bytes: fails('stream', 'no byte beside the one frame', UNTIL_DISPATCH, 'invalid_request'),
@@ -222,15 +261,30 @@ export const REFUSALS = {
     ['consumption'],
     'conflict',
   ),
-  quota_spent: fails('execution count', 'executions left under every quota', ['consumption'], 'authorization_denied'),
-  provider_unreachable: fails('provider', 'a verified connection before the commit', ['consumption'], 'upstream'),
+  quota_spent: fails(
+    'execution count',
+    'executions left under every quota',
+    ['consumption'],
+    'authorization_denied',
+  ),
+  provider_unreachable: fails(
+    'provider',
+    'a verified connection before the commit',
+    ['consumption'],
+    'upstream',
+  ),
   commit_failed: fails('dispatch commit', 'the commit on disk', ['consumption'], 'storage'),
   broker_restarted: fails('attempt', 'one life of the broker', ['start'], 'authorization_denied'),
 
   // After the dispatch commit.
   custody_fault: fails('credential', 'a secret that decrypts', ['dispatched'], 'custody'),
   request_not_sent: fails('provider', 'a connection at the moment of writing', ['dispatched'], 'upstream'),
-  response_rejected: fails('provider answer', 'an answer that may be handed on', ['dispatched'], 'response_rejected'),
+  response_rejected: fails(
+    'provider answer',
+    'an answer that may be handed on',
+    ['dispatched'],
+    'response_rejected',
+  ),
   provider_lost: unknown('provider', 'a complete answer', ['dispatched'], 'upstream'),
   provider_timeout: unknown('provider', 'a complete answer in time', ['dispatched'], 'upstream'),
   dispatch_fault: unknown('broker', 'no fault of its own', ['dispatched'], 'invariant'),
@@ -245,7 +299,8 @@ export function refusalRow(reason: RefusalReason): RefusalRow {
 
 /** What the peer of one moment sees of a row. */
 export function peerSees(row: RefusalRow, moment: RefusalMoment): string {
-  if (row.silent === true || moment === 'connection' || moment === 'held') return 'the connection closes without a byte'
+  if (row.silent === true || moment === 'connection' || moment === 'held')
+    return 'the connection closes without a byte'
   if (moment === 'consumption' || moment === 'dispatched') return `signed failure \`chio.broker.${row.code}\``
   if (moment === 'start') return `on replay: signed failure \`chio.broker.${row.code}\``
   return `\`accepted: false\`, \`${row.code}\``

@@ -10,7 +10,9 @@ const quoted = (words: readonly string[]): string => words.map(word => `'${word}
 /** The state table once more, in the store itself: code above it may be wrong, the row stays right. */
 function permittedMoves(): string {
   const moves = Object.entries(ATTEMPT_MOVES).filter(([, targets]) => targets.length > 0)
-  return moves.map(([from, to]) => `(OLD.state = '${from}' AND NEW.state IN (${quoted(to)}))`).join('\n    OR ')
+  return moves
+    .map(([from, to]) => `(OLD.state = '${from}' AND NEW.state IN (${quoted(to)}))`)
+    .join('\n    OR ')
 }
 
 const ATTEMPTS_SQL = `

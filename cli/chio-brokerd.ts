@@ -1,0 +1,84 @@
+#!/usr/bin/env node
+// The broker daemon. Wiring only: hygiene, configuration, keys, start, signals.
+// Must never: read a key or a configuration before the process is fit to hold one.
+import { parseArgs } from 'node:util'
+import { startBroker } from '../daemon/broker.js'
+import { readConfig } from '../daemon/config.js'
+import { type BrokerLog, faultFields, openLog } from '../daemon/log.js'
+import { systemClock } from '../native/clock.js'
+import { ERROR_CODES } from '../protocol/error-codes.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
+import { signingKey } from '../protocol/keys.js'
+import { type KeySource, readKey } from '../system/key-file.js'
+import { startupHygiene } from '../system/startup.js'
+
+const USAGE =
+  'chio-brokerd --config FILE (--master-key-fd N | --master-key-file FILE | --master-key-credential NAME) (--receipt-key-fd N | --receipt-key-file FILE | --receipt-key-credential NAME)'
+
+interface Arguments {
+  readonly config: string
+  readonly masterKey: KeySource
+  readonly receiptKey: KeySource
+}
+
+function readArguments(args: readonly string[]): Arguments {
+  const names = ['config', ...['master', 'receipt'].flatMap(key => SOURCES.map(kind => `${key}-key-${kind}`))]
+  const options = Object.fromEntries(names.map(name => [name, { type: 'string' as const, multiple: true }]))
+  const { values } = parse(args, options)
+  const config = values['config'] ?? []
+  if (config.length !== 1 || config[0] === undefined) throw usage('exactly one --config')
+  return { config: config[0], masterKey: sourceOf('master', values), receiptKey: sourceOf('receipt', values) }
+}
+
+const SOURCES = ['fd', 'file', 'credential'] as const
+type Values = Readonly<Record<string, readonly string[] | undefined>>
+
+function parse(args: readonly string[], options: Record<string, { type: 'string'; multiple: true }>) {
+  try {
+    const { values } = parseArgs({ args: [...args], options, strict: true, allowPositionals: false })
+    return { values: values as Values }
+  } catch {
+    throw usage('known options alone')
+  }
+}
+
+function sourceOf(key: 'master' | 'receipt', values: Values): KeySource {
+  const given = SOURCES.flatMap(kind => (values[`${key}-key-${kind}`] ?? []).map(value => ({ kind, value })))
+  const [source] = given
+  if (source === undefined || given.length !== 1) throw usage(`exactly one --${key}-key-… option`)
+  if (source.kind === 'file') return { file: source.value }
+  if (source.kind === 'credential') return { credential: source.value }
+  if (!/^[0-9]{1,5}$/.test(source.value)) throw usage(`a descriptor number after --${key}-key-fd`)
+  return { fd: Number(source.value) }
+}
+
+function usage(expected: string): BrokerError {
+  return new BrokerError('usage', `arguments refused: expected ${expected}; ${USAGE}`)
+}
+
+async function main(log: BrokerLog): Promise<void> {
+  startupHygiene()
+  const given = readArguments(process.argv.slice(2))
+  const config = readConfig(given.config)
+  const masterKey = readKey(given.masterKey, 'master key')
+  const seed = readKey(given.receiptKey, 'receipt signing key')
+  const receiptKey = signingKey(seed)
+  seed.fill(0)
+  const broker = await startBroker({ config, masterKey, receiptKey, clock: systemClock, log })
+  const stop = (): void => {
+    broker.close().then(
+      () => process.exit(0),
+      (error: unknown) => end(log, error),
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+}
+
+function end(log: BrokerLog, error: unknown): never {
+  log.error({ event: 'failed', ...faultFields(error) }, 'chio-brokerd ended')
+  process.exit(isBrokerError(error) ? ERROR_CODES[error.code].exitCode : 1)
+}
+
+const log = openLog(systemClock)
+main(log).catch((error: unknown) => end(log, error))

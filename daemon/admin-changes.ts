@@ -1,0 +1,122 @@
+// Owns the changes that administrators may ask for, each as: read the payload, then apply it inside the commit that
+// spends the approvals.
+// Must never: keep a secret longer than its sealing takes.
+// Source: the broker protocol, section 5.18.
+import type { AdminOperation } from '../protocol/administration.js'
+import { decode, encode } from '../protocol/codec.js'
+import {
+  AdminMutationReceiptBody,
+  CapabilityControlCommand,
+  CapabilityStatusResponse,
+  checkMutation,
+  CredentialList,
+  CredentialListRequest,
+  CredentialMutation,
+  CredentialMutationV1,
+  SignedAdminMutationReceipt,
+  signMutationReceipt,
+} from '../protocol/credential-mutation.js'
+import { BrokerError } from '../protocol/errors.js'
+import type { Transaction } from '../store/transaction.js'
+import type { BrokerParts } from './parts.js'
+import { assertInjectable } from './provider/request-writer.js'
+import { revoke } from './revocations.js'
+
+export interface ReadChange {
+  /** Makes the change. @returns the answer, which is stored with it. */
+  apply(parts: BrokerParts, tx: Transaction, operation: AdminOperation): Uint8Array
+  wipe(): void
+}
+
+/** @throws BrokerError `invalid_request` when the payload is none of this operation. */
+export type AdminChange = (payload: Uint8Array) => ReadChange
+
+export const ADMIN_CHANGES: Readonly<Record<string, AdminChange>> = {
+  credential_list: readList,
+  provision: readProvision,
+  revoke: readRevocation,
+}
+
+function readProvision(payload: Uint8Array): ReadChange {
+  const mutation = decodeMutation(payload)
+  if (mutation.mutation !== 'provision') {
+    throw new BrokerError(
+      'invalid_request',
+      'credential mutation refused: expected provision, as its operation',
+    )
+  }
+  checkMutation(mutation)
+  assertInjectable(mutation.secret)
+  return {
+    apply(parts, tx, operation) {
+      const nowUnixMs = parts.clock.unixMs()
+      parts.credentials.provision(tx, mutation, nowUnixMs)
+      return mutationReceipt(parts, mutation, operation, Math.floor(nowUnixMs / 1000))
+    },
+    wipe: () => mutation.secret.fill(0),
+  }
+}
+
+/** The first version has no placement; it means bearer. */
+function decodeMutation(payload: Uint8Array): CredentialMutation {
+  const isFirst = Buffer.from(payload).includes('"schema":"chio.broker-credential-mutation.v1"')
+  if (!isFirst) return decode(CredentialMutation, payload, 'credential mutation')
+  const { credential, mutation, secret } = decode(CredentialMutationV1, payload, 'credential mutation')
+  const placement = { kind: 'bearer_authorization' } as const
+  return { credential, mutation, placement, schema: 'chio.broker-credential-mutation.v2', secret }
+}
+
+function mutationReceipt(
+  parts: BrokerParts,
+  mutation: CredentialMutation,
+  operation: AdminOperation,
+  completedAtUnixSeconds: number,
+): Uint8Array {
+  const body: AdminMutationReceiptBody = {
+    authorizationDigest: operation.authorizationDigest,
+    completedAtUnixSeconds,
+    credential: mutation.credential,
+    intentDigest: operation.intentDigest,
+    operation: mutation.mutation,
+    operationId: operation.operationId,
+    outcome: 'applied',
+    requestId: operation.requestId,
+    schema: 'chio.broker-admin-mutation-receipt.v1',
+    tenantScope: parts.config.tenantScope,
+  }
+  return encode(SignedAdminMutationReceipt, signMutationReceipt(body, parts.receiptKey))
+}
+
+function readList(payload: Uint8Array): ReadChange {
+  decode(CredentialListRequest, payload, 'credential list request')
+  return {
+    apply: (parts, tx) =>
+      encode(CredentialList, {
+        credentials: parts.credentials.list(tx),
+        schema: 'chio.broker-credential-list.v1',
+      }),
+    wipe: nothing,
+  }
+}
+
+function readRevocation(payload: Uint8Array): ReadChange {
+  const command = decode(CapabilityControlCommand, payload, 'capability control command')
+  return {
+    apply(parts, tx, operation) {
+      const nowUnixMs = parts.clock.unixMs()
+      return encode(CapabilityStatusResponse, {
+        authorityCommitIndex: revoke(tx, command, operation.authorizationDigest, nowUnixMs),
+        capabilityId: command.capabilityId,
+        observedAtUnixSeconds: Math.max(1, Math.floor(nowUnixMs / 1000)),
+        revocationId: command.revocationId,
+        revoked: true,
+        schema: 'chio.broker-capability-status.v1',
+      })
+    },
+    wipe: nothing,
+  }
+}
+
+function nothing(): void {
+  // No secret was read.
+}

@@ -1,0 +1,157 @@
+// Owns the start and the end of a broker: store under its owner lock, what was left open settled, then the socket.
+// Must never: serve before the records are in order, or start without the key that its identity names.
+// Source: the broker protocol, sections 8.5, 12 and 15.
+import type { Clock } from '../protocol/clock.js'
+import { BrokerError } from '../protocol/errors.js'
+import type { SigningKey } from '../protocol/keys.js'
+import type { SlotStatus } from '../protocol/status.js'
+import type { Store } from '../store/store.js'
+import { FrameAdmission } from '../system/frame-admission.js'
+import { type ConnectionRefusal, listen, type Listener } from '../system/listener.js'
+import { judgePeer } from '../system/peer.js'
+import { AuthorityClient } from './authority-client.js'
+import { openBrokerStore } from './broker-store.js'
+import type { BrokerdConfig } from './config.js'
+import { CredentialVault } from './credentials.js'
+import { cutpointNamed } from './cutpoints.js'
+import { bootNsAfter } from './deadline.js'
+import { type BrokerLog, faultFields } from './log.js'
+import type { BrokerParts } from './parts.js'
+import { LocalProviders } from './provider/local-providers.js'
+import { type HostLookup, PublicResolver } from './provider/resolve.js'
+import { warmTrust } from './provider/trust.js'
+import { Recorder } from './recorder.js'
+import { settleOpenAttempts } from './recovery.js'
+import { Refused } from './refused.js'
+import { serveConnection } from './serve.js'
+import { SlotDesk } from './slot-desk.js'
+import { ResponseVault } from './stored-responses.js'
+import { within } from './within.js'
+
+export interface BrokerOptions {
+  readonly config: BrokerdConfig
+  /** 32 bytes; overwritten once the keys are derived. */
+  readonly masterKey: Uint8Array
+  readonly receiptKey: SigningKey
+  readonly clock: Clock
+  readonly log: BrokerLog
+  /** Called at every durable boundary; a crash test ends the process there. */
+  readonly atCutpoint?: (name: string) => void
+  readonly lookupHost?: HostLookup
+}
+
+export interface Broker {
+  slotStatus(): SlotStatus
+  /** Stops accepting, lets what was dispatched finish, gives everything back. Safe to repeat. */
+  close(): Promise<void>
+}
+
+/** @throws BrokerError `custody`, `another_instance`, `store_missing`, `store_replaced` or `storage`. */
+export async function startBroker(options: BrokerOptions): Promise<Broker> {
+  const { config, receiptKey } = options
+  if (receiptKey.publicKey !== config.brokerIdentity) {
+    throw new BrokerError(
+      'custody',
+      'receipt signing key refused: expected the one whose public key is brokerIdentity, got another; see the configuration',
+    )
+  }
+  const atCutpoint = cutpointNamed(options.atCutpoint)
+  const store = await openBrokerStore(config.stateDirectory, { clock: options.clock, atCutpoint })
+  try {
+    const broker = new RunningBroker(options, store, atCutpoint)
+    await broker.start()
+    return broker
+  } catch (error) {
+    store.close()
+    throw error
+  }
+}
+
+class RunningBroker implements Broker {
+  readonly #parts: BrokerParts
+  readonly #serving = new Set<Promise<void>>()
+  #listener: Listener | undefined
+  #stopping = false
+  #closed: Promise<void> | undefined
+
+  constructor(options: BrokerOptions, store: Store, atCutpoint: (name: string) => void) {
+    const { config, clock, log, masterKey, receiptKey } = options
+    const credentials = new CredentialVault(masterKey, config.tenantScope)
+    const responses = new ResponseVault(masterKey)
+    masterKey.fill(0)
+    const recorder = new Recorder({ store, clock, receiptKey, responses, log })
+    this.#parts = {
+      ...{ config, clock, log, store, receiptKey, credentials, responses, recorder, atCutpoint },
+      authority: new AuthorityClient({ config, clock, key: receiptKey }),
+      desk: new SlotDesk({ clock, recorder, log, decryptions: () => credentials.decryptions }),
+      localProviders: new LocalProviders(config.localProviders),
+      resolver: new PublicResolver(options.lookupHost),
+      isStopping: () => this.#stopping,
+    }
+  }
+
+  async start(): Promise<void> {
+    const { clock, config, log } = this.#parts
+    warmTrust()
+    const settled = await settleOpenAttempts(this.#parts)
+    this.#listener = await listen({
+      path: config.socketPath,
+      socketGid: config.socketGid,
+      clock,
+      mode: 'exchange',
+      admission: new FrameAdmission(),
+      admit: peer => judgePeer(peer, config.clients) !== undefined,
+      onConnection: (connection, peer) => this.#track(serveConnection(this.#parts, connection, peer)),
+      onFault: error => log.error(faultFields(error), 'connection failed'),
+      onRefused: refusal => this.#turnedAway(refusal),
+    })
+    const providers = config.localProviders.map(({ host, port, address }) => `${host}:${port}=${address}`)
+    log.info(
+      { event: 'ready', socketPath: config.socketPath, settled, localProviders: providers.join(' ') },
+      'ready',
+    )
+  }
+
+  slotStatus(): SlotStatus {
+    return this.#parts.desk.status()
+  }
+
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    const { authority, clock, config, credentials, desk, log, recorder, responses, store } = this.#parts
+    this.#stopping = true
+    const holder = desk.holder
+    if (holder !== undefined && !holder.isCommitted) desk.end(holder, new Refused('broker_stopping'))
+    if (holder?.isCommitted === true) await within(holder.settled, clock, holder.governingBootNs)
+    const answered = Promise.allSettled([...this.#serving])
+    await within(answered, clock, bootNsAfter(clock, holder === undefined ? 0 : config.writeTimeoutMs))
+    await this.#listener?.close()
+    authority.close()
+    recorder.close()
+    store.close()
+    credentials.wipe()
+    responses.wipe()
+    log.info({ event: 'stopped' }, 'stopped')
+  }
+
+  async #track(serving: Promise<void>): Promise<void> {
+    this.#serving.add(serving)
+    try {
+      await serving
+    } finally {
+      this.#serving.delete(serving)
+    }
+  }
+
+  #turnedAway({ reason, uid, pid }: ConnectionRefusal): void {
+    const isFull = reason === 'capacity' || reason === 'uid_capacity'
+    const refused = new Refused(isFull ? 'connection_capacity' : 'peer_denied', reason)
+    this.#parts.log.warn(
+      { connectorPid: pid, connectorUid: uid, ...faultFields(refused) },
+      'connector turned away',
+    )
+  }
+}

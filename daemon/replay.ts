@@ -1,0 +1,77 @@
+// Owns `execute` on an ordinary connection: what is recorded of exactly this request, byte for byte as the stream
+// got it. No expiry matters to it.
+// Must never: dispatch, prepare or change anything. It reads.
+// Source: the broker protocol, section 8.4 (replays); attempts that are not there answer with codes of ours.
+import { decodeSliced, encode } from '../protocol/codec.js'
+import {
+  BrokerExecuteRequest,
+  RequestProof,
+  requestCanonicalDigestOf,
+  requestDigest,
+} from '../protocol/execute-request.js'
+import { deriveAttemptIds } from '../protocol/registration.js'
+import { completedFrame, failureFrame } from './answers.js'
+import { type AttemptRecord, findAttempt } from './attempts.js'
+import { assertCaller } from './callers.js'
+import type { BrokerExchange, BrokerParts } from './parts.js'
+import { findReceipt } from './receipts.js'
+import { Refused, refusing } from './refused.js'
+import { turnOfLoop } from './turn-of-loop.js'
+import { untilEnded } from './until-ended.js'
+
+/** @returns the whole frame body. @throws Refused `attempt_pending`, `attempt_unknown`, or a silent one. */
+export async function replayExecute(parts: BrokerParts, exchange: BrokerExchange): Promise<Uint8Array> {
+  const { connection, peer, request } = exchange
+  const execute = await openExecute(request.payload)
+  if (Buffer.compare(encode(RequestProof, execute.proof), request.authorization) !== 0) {
+    throw new Refused('authorization_missing', 'other bytes than the proof of the request')
+  }
+  connection.authenticated()
+  assertCaller(parts.config.clients, peer, execute.capability.body.subject)
+  const attemptId = attemptIdOf(execute)
+  const digest = requestCanonicalDigestOf(request.payload)
+  findExact(parts, attemptId, digest)
+  await untilEnded(parts, attemptId, connection)
+  return recordedFrame(parts, findExact(parts, attemptId, digest))
+}
+
+async function openExecute(payload: Uint8Array): Promise<BrokerExecuteRequest> {
+  try {
+    return await decodeSliced(BrokerExecuteRequest, payload, 'execute request', turnOfLoop)
+  } catch (cause) {
+    return refusing('document_malformed', () => {
+      throw cause
+    })
+  }
+}
+
+function attemptIdOf(execute: BrokerExecuteRequest): string {
+  return deriveAttemptIds({
+    brokerCapabilityId: execute.capability.body.capabilityId,
+    invocationId: execute.invocationId,
+    proofNonce: execute.proof.body.nonce,
+    requestDigest: requestDigest(execute.request),
+  }).attemptId
+}
+
+/** The attempt of exactly this request, its signatures included. */
+function findExact(parts: BrokerParts, attemptId: string, requestCanonicalDigest: string): AttemptRecord {
+  const attempt = findAttempt(parts.store, attemptId)
+  if (attempt?.requestCanonicalDigest === requestCanonicalDigest) return attempt
+  throw new Refused('attempt_unknown', 'none for this exact request')
+}
+
+async function recordedFrame(parts: BrokerParts, attempt: AttemptRecord): Promise<Uint8Array> {
+  const { attemptId, receiptReference, state } = attempt
+  if (receiptReference === null) {
+    if (state === 'registered' && parts.recorder.pendingOf(attemptId) === undefined) {
+      throw new Refused('attempt_pending', state)
+    }
+    throw new Refused('outcome_unrecorded', state)
+  }
+  const stored = findReceipt(parts.store, receiptReference)
+  if (stored?.kind === 'failure') return failureFrame(stored.failure)
+  const response = parts.responses.find(parts.store, attemptId)
+  if (stored === undefined || response === undefined) throw new Refused('outcome_unrecorded', 'a part of it')
+  return completedFrame(response, stored.receipt)
+}

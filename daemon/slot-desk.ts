@@ -1,0 +1,194 @@
+// Owns who holds the slot, how a holder ends before its dispatch commit, and what is said of both.
+// Must never: let an end wait for anything. The slot is free, the prewarmed connection dropped and the stream
+// closed in the same run; the record follows, and is tried again if the disk refuses it.
+// Source: the broker protocol's prepared connection slot, section 9.
+import type { Clock } from '../protocol/clock.js'
+import type { BrokerExecuteFailure } from '../protocol/failure.js'
+import { PREPARATION_BUDGET_MS } from '../protocol/limits.js'
+import type { SlotStatus } from '../protocol/status.js'
+import { hasPassed, whenPassed } from '../system/deadline.js'
+import type { RefusedFrame } from './attempts.js'
+import { bootNsAfter, leftMsUntil } from './deadline.js'
+import { type BrokerLog, faultFields } from './log.js'
+import { type Candidate, Preparation } from './preparation.js'
+import { PreparedSlot } from './prepared-slot.js'
+import type { Recorder, Recording } from './recorder.js'
+import { refusalRow } from './refusals.js'
+import { Refused } from './refused.js'
+
+/** How often a connector that cannot be heard is looked at: half of what its end may take to be noticed. */
+const CONNECTOR_LOOK_MS = 10
+const NS_PER_MS = 1_000_000n
+
+export interface DeskParts {
+  readonly clock: Clock
+  readonly recorder: Recorder
+  readonly log: BrokerLog
+  readonly decryptions: () => number
+}
+
+export class SlotDesk {
+  readonly #parts: DeskParts
+  readonly #slot = new PreparedSlot()
+  #holder: Preparation | undefined
+  #lastRelease: SlotStatus['lastRelease'] = null
+  #stopWatching: () => void = () => {}
+  #stopDeadline: () => void = () => {}
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts
+  }
+
+  get holder(): Preparation | undefined {
+    return this.#holder
+  }
+
+  /** The preparation that holds the slot for an attempt, or executes it. */
+  heldBy(attemptId: string): Preparation | undefined {
+    return this.#holder?.attemptId === attemptId ? this.#holder : undefined
+  }
+
+  /** Claims the slot; a holder past its deadline is ended on the spot. @throws Refused `slot_held`. */
+  claim(candidate: Candidate): Preparation {
+    this.#evictExpired()
+    const permit = this.#slot.claim()
+    if (permit === undefined) throw new Refused('slot_held', 'one that is held')
+    const claimedBootNs = this.#parts.clock.bootNs()
+    const budgetBootNs = bootNsAfter(this.#parts.clock, PREPARATION_BUDGET_MS)
+    const preparation = new Preparation(candidate, permit, { claimedBootNs, budgetBootNs })
+    this.#holder = preparation
+    this.govern(preparation, budgetBootNs)
+    this.#stopWatching = this.#watchConnector(preparation)
+    return preparation
+  }
+
+  /** Puts a preparation under a deadline: its comparison governs, the timer only tidies. */
+  govern(preparation: Preparation, deadlineBootNs: bigint): void {
+    this.#stopDeadline()
+    preparation.governingBootNs = deadlineBootNs
+    this.#stopDeadline = whenPassed(this.#parts.clock, deadlineBootNs, () => this.#expire(preparation))
+  }
+
+  /** The dispatch is committed: from here the provider's deadline governs, and nobody evicts. */
+  committed(preparation: Preparation, governingBootNs: bigint): void {
+    this.#stopDeadline()
+    this.#stopWatching()
+    preparation.progress = 'committed'
+    preparation.governingBootNs = governingBootNs
+  }
+
+  /**
+   * Ends a preparation before its dispatch commit. Later calls find it ended.
+   * @returns the recording of its signed failure; undefined when there is no attempt to end.
+   */
+  end(
+    preparation: Preparation,
+    refused: Refused,
+    frame?: RefusedFrame,
+  ): Recording<BrokerExecuteFailure> | undefined {
+    if (preparation.isCommitted || !preparation.endWith(refused)) return undefined
+    const { attempt, candidate, phase, progress } = preparation
+    this.#free(preparation, refused.reason)
+    if (phase === 'waiting') candidate.connection.closeNow()
+    this.#parts.log.warn(
+      { ...namesOf(preparation), phase, ...frame, ...faultFields(refused) },
+      'preparation ended',
+    )
+    if (attempt === undefined || refusalRow(refused.reason).attempt === 'unchanged') {
+      preparation.settle()
+      return undefined
+    }
+    const recording = this.#parts.recorder.fail(attempt, { reason: refused.reason, progress, frame })
+    preparation.recording = recording
+    recording.durable.then(
+      () => preparation.settle(),
+      () => preparation.settle(),
+    )
+    return recording
+  }
+
+  /** The recorded end of a dispatched execution frees the slot. */
+  finish(preparation: Preparation, reason: string): void {
+    this.#free(preparation, reason)
+  }
+
+  status(): SlotStatus {
+    const { clock, decryptions } = this.#parts
+    const holder = this.#holder
+    const shared = {
+      decryptions: decryptions(),
+      lastRelease: this.#lastRelease,
+      schema: 'chio.broker-slot-status.v1',
+    } as const
+    if (holder === undefined) return { ...NOBODY, ...shared }
+    const { peer } = holder.candidate
+    return {
+      ...shared,
+      ageMs: Number((clock.bootNs() - holder.claimedBootNs) / NS_PER_MS),
+      attemptId: holder.attemptId,
+      connector: { pid: peer.pid, uid: peer.uid },
+      deadlineLimit: holder.terms?.deadline.limit ?? null,
+      leftMs: leftMsUntil(clock, holder.governingBootNs),
+      operationId: holder.operationId,
+      state: holder.phase,
+    }
+  }
+
+  #evictExpired(): void {
+    const holder = this.#holder
+    if (holder === undefined || holder.isCommitted) return
+    if (hasPassed(this.#parts.clock, holder.governingBootNs)) this.#expire(holder)
+  }
+
+  #expire(preparation: Preparation): void {
+    const reason = preparation.phase === 'checking' ? 'preparation_budget' : 'deadline_expired'
+    this.end(preparation, new Refused(reason))
+  }
+
+  #free(preparation: Preparation, reason: string): void {
+    preparation.provider?.drop()
+    if (this.#holder === preparation) {
+      this.#stopDeadline()
+      this.#stopWatching()
+      this.#holder = undefined
+      const { attemptId } = preparation
+      this.#lastRelease = { attemptId, reason, releasedAtUnixMs: this.#parts.clock.unixMs() }
+    }
+    preparation.permit.release()
+  }
+
+  /** A connector that closed both ways, reset, or sent a byte too many while nobody reads. */
+  #watchConnector(preparation: Preparation): () => void {
+    const { connection } = preparation.candidate
+    const timer = setInterval(() => {
+      if (preparation.phase !== 'waiting' && connection.hungUp()) {
+        this.end(preparation, new Refused('stream_closed'))
+      }
+    }, CONNECTOR_LOOK_MS)
+    void connection.ended.then(ending => {
+      if (preparation.phase === 'waiting' || preparation.isCommitted) return
+      this.end(preparation, new Refused(ending === 'surplus' ? 'surplus_bytes' : 'stream_reset'))
+    })
+    return () => clearInterval(timer)
+  }
+}
+
+const NOBODY = {
+  ageMs: null,
+  attemptId: null,
+  connector: null,
+  deadlineLimit: null,
+  leftMs: null,
+  operationId: null,
+  state: 'free',
+} as const
+
+export function namesOf(preparation: Preparation): Record<string, string | number> {
+  const { peer } = preparation.candidate
+  return {
+    attemptId: preparation.attemptId,
+    operationId: preparation.operationId,
+    connectorPid: peer.pid,
+    connectorUid: peer.uid,
+  }
+}
