@@ -6,10 +6,17 @@ import type Database from 'better-sqlite3'
 import { BrokerError } from '../protocol/errors.js'
 import type { FileIdentity } from './file-custody.js'
 
-interface PinRow {
-  readonly store_id: string
-  readonly device: string
-  readonly inode: string
+export interface Pin extends FileIdentity {
+  readonly storeId: string
+}
+
+/** @returns the pin that holds, or undefined when there is none. */
+export function readPin(database: Database.Database): Pin | undefined {
+  return database
+    .prepare<[], Pin>(
+      'SELECT store_id AS storeId, device, inode FROM store_pin ORDER BY sequence DESC LIMIT 1',
+    )
+    .get()
 }
 
 export function writeFirstPin(database: Database.Database, file: FileIdentity, pinnedAtUnixMs: number): void {
@@ -22,9 +29,7 @@ export function writeFirstPin(database: Database.Database, file: FileIdentity, p
 
 /** @returns the store id. @throws BrokerError `store_replaced` when the content sits in another file. */
 export function assertPin(database: Database.Database, path: string, file: FileIdentity): string {
-  const pin = database
-    .prepare<[], PinRow>('SELECT store_id, device, inode FROM store_pin ORDER BY sequence DESC LIMIT 1')
-    .get()
+  const pin = readPin(database)
   if (pin === undefined) throw replaced(path, 'a pinned store', 'one without a pin', 'provision a new one')
   if (pin.inode !== file.inode) {
     throw replaced(
@@ -37,7 +42,7 @@ export function assertPin(database: Database.Database, path: string, file: FileI
   if (pin.device !== file.device) {
     throw replaced(path, `device ${pin.device}`, file.device, 'if the disk was renumbered: chio store adopt')
   }
-  return pin.store_id
+  return pin.storeId
 }
 
 function replaced(path: string, expected: string, got: string, next: string): BrokerError {
