@@ -1,13 +1,10 @@
 // chio capability revoke: the broker first, since its own list works with the kernel silent; then the
 // kernel. What each stored is printed; one that is missing is exit 69, and repeating is safe.
-import { decode, encode } from '../protocol/codec.js'
-import { CapabilityControlCommand, CapabilityStatusResponse } from '../protocol/credential-mutation.js'
+import type { Administrator } from '../client/administrator.js'
 import type { CredentialRef } from '../protocol/destination.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
 import { isBrokerError } from '../protocol/errors.js'
-import { grantRevocationId } from '../protocol/hold.js'
-import { GrantReference } from '../protocol/kernel-rpc.js'
-import { type Administrator, asAdministrator } from './administrator.js'
+import { asAdministrator } from './administrator.js'
 import { type CommonOptions, print } from './output.js'
 import { findState, layoutOfState } from './state.js'
 
@@ -25,8 +22,8 @@ export async function revokeCapability(grantId: string, options: CommonOptions):
   const layout = layoutOfState(findState(options.state))
   const { broker, kernel } = await asAdministrator(layout, async administrator => {
     const credential = await credentialOf(administrator, grantId)
-    const told = await attempt(() => tellBroker(administrator, grantId, credential))
-    return { broker: told, kernel: await attempt(() => tellKernel(administrator, grantId)) }
+    const told = await attempt(() => administrator.revokeAtBroker(grantId, credential))
+    return { broker: told, kernel: await attempt(() => administrator.revokeAtKernel(grantId)) }
   })
   const document = { schema: 'chio.capability-revoked.v1', grantId, broker, kernel }
   print(options, document, [lineOf('broker', broker), lineOf('kernel', kernel)])
@@ -41,26 +38,6 @@ async function credentialOf(administrator: Administrator, grantId: string): Prom
     if (!isBrokerError(error)) throw error
     return UNKNOWN_CREDENTIAL
   }
-}
-
-async function tellBroker(
-  administrator: Administrator,
-  grantId: string,
-  credential: CredentialRef,
-): Promise<number> {
-  const answer = await administrator.tellBroker('revoke', CapabilityControlCommand, {
-    capabilityId: grantId,
-    credential,
-    revocationId: grantRevocationId(grantId),
-    schema: 'chio.broker-capability-control.v1',
-  })
-  return decode(CapabilityStatusResponse, answer, 'revocation answer').authorityCommitIndex
-}
-
-async function tellKernel(administrator: Administrator, grantId: string): Promise<number> {
-  const { authorization } = administrator.authorize('revoke_grant', encode(GrantReference, { grantId }))
-  const stored = await administrator.kernel.call('revoke_grant', { grantId }, authorization)
-  return stored.commitIndex
 }
 
 async function attempt(act: () => Promise<number>): Promise<Stored> {

@@ -1,17 +1,15 @@
 // chio capability issue | revoke | list: grants in the kernel, and their revocation, which tells the
 // broker first (it works with the kernel silent), then the kernel.
 import { randomBytes } from 'node:crypto'
+import type { StoredCredential } from '../client/administrator.js'
 import { systemClock } from '../native/clock.js'
 import { unixSeconds } from '../protocol/clock.js'
-import { encode } from '../protocol/codec.js'
-import type { CredentialList } from '../protocol/credential-mutation.js'
 import { destinationFromUrl } from '../protocol/destination.js'
 import { BrokerError } from '../protocol/errors.js'
-import { checkGrant, GRANT_SCHEMA, Grant } from '../protocol/grant.js'
+import { GRANT_SCHEMA, type Grant } from '../protocol/grant.js'
 import type { GrantView } from '../protocol/kernel-rpc.js'
 import { MAXIMUM_BODY_BYTES, MAXIMUM_RESPONSE_BYTES } from '../protocol/limits.js'
-import { type Administrator, asAdministrator } from './administrator.js'
-import { readCredentials } from './credential.js'
+import { asAdministrator } from './administrator.js'
 import { parseSeconds } from './duration.js'
 import { type CommonOptions, print } from './output.js'
 import { findState, layoutOfState } from './state.js'
@@ -38,23 +36,14 @@ export async function issueCapability(options: IssueOptions): Promise<void> {
   const uid = options.client === undefined ? (process.geteuid?.() ?? 0) : findUser(options.client).uid
   const callerPublicKey = callerKeyOf(layout, uid)
   const grant = await asAdministrator(layout, async administrator => {
-    const tenantScope = administrator.broker.pins.tenantScope
-    const stored = newestVersion(await readCredentials(administrator), options.credential)
+    const { tenantScope } = administrator
+    const stored = newestVersion(await administrator.credentials(), options.credential)
     const wanted = grantOf({ options, callerPublicKey, tenantScope, stored })
-    await issueAs(administrator, wanted)
+    await administrator.issue(wanted)
     return wanted
   })
   print(options, { schema: 'chio.capability-issued.v1', grant }, [grant.grantId])
 }
-
-/** Sends one grant under the administrator's signature. */
-export async function issueAs(administrator: Administrator, grant: Grant): Promise<void> {
-  checkGrant(grant)
-  const { authorization } = administrator.authorize('issue_grant', encode(Grant, grant))
-  await administrator.kernel.call('issue_grant', grant, authorization)
-}
-
-type StoredCredential = CredentialList['credentials'][number]
 
 /** The newest version of a credential; a grant pins it, so that a rotation is noticed. */
 function newestVersion(credentials: readonly StoredCredential[], id: string): StoredCredential {

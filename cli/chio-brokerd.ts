@@ -23,7 +23,7 @@ interface Arguments {
 
 function readArguments(args: readonly string[]): Arguments {
   const names = ['config', ...['master', 'receipt'].flatMap(key => SOURCES.map(kind => `${key}-key-${kind}`))]
-  const options = Object.fromEntries(names.map(name => [name, { type: 'string' as const, multiple: true }]))
+  const options = Object.fromEntries(names.map(name => [name, { type: 'string', multiple: true } as const]))
   const { values } = parse(args, options)
   const config = values['config'] ?? []
   if (config.length !== 1 || config[0] === undefined) throw usage('exactly one --config')

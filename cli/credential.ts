@@ -1,18 +1,9 @@
 // chio credential provision | list. The secret enters by standard input alone; it is never echoed,
 // printed or put into an argument.
-import { decode } from '../protocol/codec.js'
-import {
-  CredentialList,
-  CredentialListRequest,
-  CredentialMutation,
-  checkMutation,
-  SignedAdminMutationReceipt,
-  verifyMutationReceipt,
-} from '../protocol/credential-mutation.js'
 import { BrokerError } from '../protocol/errors.js'
 import { MAXIMUM_SECRET_BYTES } from '../protocol/limits.js'
 import { type CredentialPlacement, parsePlacement } from '../protocol/placement.js'
-import { type Administrator, asAdministrator } from './administrator.js'
+import { asAdministrator } from './administrator.js'
 import { type CommonOptions, print } from './output.js'
 import { findState, layoutOfState } from './state.js'
 
@@ -51,7 +42,7 @@ export async function provisionCredential(id: string, options: ProvisionOptions)
   const credential = { credentialId: id, provider: options.provider, version: 1 }
   try {
     const receipt = await asAdministrator(layout, administrator =>
-      provisionAs(administrator, { credential, placement, secret }),
+      administrator.provision({ credential, placement, secret }),
     )
     const document = {
       schema: 'chio.credential-provisioned.v1',
@@ -67,38 +58,10 @@ export async function provisionCredential(id: string, options: ProvisionOptions)
   }
 }
 
-/** Sends one provision and verifies the broker's signed receipt for it. */
-export async function provisionAs(
-  administrator: Administrator,
-  wanted: {
-    credential: CredentialMutation['credential']
-    placement: CredentialPlacement
-    secret: Uint8Array
-  },
-): Promise<SignedAdminMutationReceipt> {
-  const mutation: CredentialMutation = {
-    ...wanted,
-    mutation: 'provision',
-    schema: 'chio.broker-credential-mutation.v2',
-  }
-  checkMutation(mutation)
-  const answer = await administrator.tellBroker('provision', CredentialMutation, mutation)
-  const receipt = decode(SignedAdminMutationReceipt, answer, 'mutation receipt')
-  return verifyMutationReceipt(receipt, administrator.broker.pins.receiptKey)
-}
-
-/** Reads references and placements from the broker. */
-export async function readCredentials(administrator: Administrator): Promise<CredentialList['credentials']> {
-  const answer = await administrator.tellBroker('credential_list', CredentialListRequest, {
-    schema: 'chio.broker-credential-list-request.v1',
-  })
-  return decode(CredentialList, answer, 'credential list').credentials
-}
-
 /** Shows references and placements, never a value. */
 export async function listCredentials(options: CommonOptions): Promise<void> {
   const layout = layoutOfState(findState(options.state))
-  const credentials = await asAdministrator(layout, readCredentials)
+  const credentials = await asAdministrator(layout, administrator => administrator.credentials())
   const lines = credentials.map(({ credential, enabled, placement }) => {
     const { credentialId, provider, version } = credential
     return `${credentialId} version ${version}  provider ${provider}  ${placementText(placement)}  ${enabled ? 'enabled' : 'disabled'}`

@@ -14,8 +14,8 @@ import { systemClock } from '../native/clock.js'
 import { isBrokerError } from '../protocol/errors.js'
 import { type IssueProvider, startIssueProvider } from '../selftest/issue-provider.js'
 import { startTrial, type Trial } from '../selftest/trial.js'
+import { grantTrial } from '../selftest/trial-grant.js'
 import { startupHygiene } from '../system/startup.js'
-import { demoGrant } from './demo-grant.js'
 import { type DemoPromise, promisesOf, type ToolReport } from './demo-promises.js'
 import { fail, milliseconds } from './output.js'
 import { toolCage } from './tool-cage.js'
@@ -44,7 +44,7 @@ async function demonstrate(trial: Trial, provider: IssueProvider, token: string)
   introduce(trial, provider)
   const session = trial.openHost()
   try {
-    const grantId = await demoGrant(trial.layout, { url: provider.url, token })
+    const { grantId } = await grantTrial(trial, { url: provider.url, token, maximumExecutions: 2 })
     const requested = { grantId, body: readFileSync(REQUEST), headers: [] }
     const rival = await registerRival(session, requested)
     const command = [TOOL, [...TOKEN_PREFIX].reverse().join('')]

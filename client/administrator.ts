@@ -1,0 +1,125 @@
+// An administrator of one broker and one kernel: signs whole requests with the admin key (one of one) and
+// checks what comes back. A peer check alone never grants, provisions or revokes.
+import { randomUUID } from 'node:crypto'
+import { type AdminRequest, signAdminRequest } from '../protocol/administration.js'
+import { type Clock, unixSeconds } from '../protocol/clock.js'
+import { type Codec, decode, encode } from '../protocol/codec.js'
+import {
+  CapabilityControlCommand,
+  CapabilityStatusResponse,
+  CredentialList,
+  CredentialListRequest,
+  CredentialMutation,
+  checkMutation,
+  SignedAdminMutationReceipt,
+  verifyMutationReceipt,
+} from '../protocol/credential-mutation.js'
+import type { CredentialRef } from '../protocol/destination.js'
+import type { BrokerOperation } from '../protocol/envelope.js'
+import { checkGrant, Grant } from '../protocol/grant.js'
+import { grantRevocationId } from '../protocol/hold.js'
+import { GrantReference } from '../protocol/kernel-rpc.js'
+import type { SigningKey } from '../protocol/keys.js'
+import { BrokerClient } from './broker-client.js'
+import type { BrokerPins, KernelPins } from './broker-pins.js'
+import { KernelClient } from './kernel-client.js'
+
+/** Long enough for one command and its retry, far shorter than what a stolen token would be good for. */
+const TOKEN_LIFETIME_SECONDS = 60
+
+export interface AdministratorOptions {
+  readonly broker: BrokerPins
+  readonly kernel: KernelPins
+  readonly key: SigningKey
+  /** The subject that both policies name. */
+  readonly subject: string
+  readonly clock: Clock
+}
+
+/** A credential to store; the secret stays the caller's to wipe. */
+export type NewCredential = Pick<CredentialMutation, 'credential' | 'placement' | 'secret'>
+export type StoredCredential = CredentialList['credentials'][number]
+
+/** Close it when the command is done: the key is wiped. */
+export class Administrator {
+  readonly broker: BrokerClient
+  readonly kernel: KernelClient
+  readonly tenantScope: string
+  readonly #options: AdministratorOptions
+
+  constructor(options: AdministratorOptions) {
+    this.broker = new BrokerClient(options.broker, options.clock)
+    this.kernel = new KernelClient(options.kernel, options.clock)
+    this.tenantScope = options.broker.tenantScope
+    this.#options = options
+  }
+
+  /** Stores one credential version and verifies the broker's signed receipt for it. */
+  async provision(credential: NewCredential): Promise<SignedAdminMutationReceipt> {
+    const mutation: CredentialMutation = {
+      ...credential,
+      mutation: 'provision',
+      schema: 'chio.broker-credential-mutation.v2',
+    }
+    checkMutation(mutation)
+    const answer = await this.#tellBroker('provision', CredentialMutation, mutation)
+    const receipt = decode(SignedAdminMutationReceipt, answer, 'mutation receipt')
+    return verifyMutationReceipt(receipt, this.broker.pins.receiptKey)
+  }
+
+  /** References and placements of all stored credentials; never a value. */
+  async credentials(): Promise<readonly StoredCredential[]> {
+    const answer = await this.#tellBroker('credential_list', CredentialListRequest, {
+      schema: 'chio.broker-credential-list-request.v1',
+    })
+    return decode(CredentialList, answer, 'credential list').credentials
+  }
+
+  /** Issues a grant in the kernel. */
+  async issue(grant: Grant): Promise<void> {
+    checkGrant(grant)
+    await this.kernel.call(
+      'issue_grant',
+      grant,
+      this.#authorize('issue_grant', encode(Grant, grant)).authorization,
+    )
+  }
+
+  /** Puts a grant on the broker's own revocation list. @returns the list's commit index. */
+  async revokeAtBroker(grantId: string, credential: CredentialRef): Promise<number> {
+    const answer = await this.#tellBroker('revoke', CapabilityControlCommand, {
+      capabilityId: grantId,
+      credential,
+      revocationId: grantRevocationId(grantId),
+      schema: 'chio.broker-capability-control.v1',
+    })
+    return decode(CapabilityStatusResponse, answer, 'revocation answer').authorityCommitIndex
+  }
+
+  /** Revokes a grant in the kernel. @returns the commit index of its revocation. */
+  async revokeAtKernel(grantId: string): Promise<number> {
+    const { authorization } = this.#authorize('revoke_grant', encode(GrantReference, { grantId }))
+    return (await this.kernel.call('revoke_grant', { grantId }, authorization)).commitIndex
+  }
+
+  close(): void {
+    this.#options.key.wipe()
+    this.kernel.close()
+  }
+
+  #authorize(operation: string, payload: Uint8Array) {
+    const request: AdminRequest = { operation, payload, tenantScope: this.tenantScope }
+    const statement = {
+      subject: this.#options.subject,
+      requestId: randomUUID(),
+      issuedAtUnixSeconds: unixSeconds(this.#options.clock),
+      lifetimeSeconds: TOKEN_LIFETIME_SECONDS,
+    }
+    return { request, authorization: signAdminRequest(request, statement, this.#options.key) }
+  }
+
+  async #tellBroker<T>(operation: BrokerOperation, codec: Codec<T>, document: T): Promise<Uint8Array> {
+    const { request, authorization } = this.#authorize(operation, encode(codec, document))
+    return this.broker.administer({ ...request, operation }, authorization)
+  }
+}
