@@ -85,10 +85,7 @@ function grantOf(from: {
 function wholeNumber(text: string, option: string, minimum: number, maximum: number): number {
   const value = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN
   if (value >= minimum && value <= maximum) return value
-  throw new BrokerError(
-    'invalid_usage',
-    `${option} refused: expected a whole number from ${minimum} to ${maximum}`,
-  )
+  throw new BrokerError('usage', `${option} refused: expected a whole number from ${minimum} to ${maximum}`)
 }
 
 /** Lists grants: all of them for an administrator, a client's own otherwise. */

@@ -3,6 +3,7 @@
 // Must never: read a key or a configuration before the process is fit to hold one.
 import { parseArgs } from 'node:util'
 import { startBroker } from '../daemon/broker.js'
+import { provisionBrokerStore } from '../daemon/broker-store.js'
 import { readConfig } from '../daemon/config.js'
 import { type BrokerLog, faultFields, openLog } from '../daemon/log.js'
 import { systemClock } from '../native/clock.js'
@@ -13,23 +14,35 @@ import { type KeySource, readKey } from '../system/key-file.js'
 import { startupHygiene } from '../system/startup.js'
 
 const USAGE =
-  'chio-brokerd --config FILE (--master-key-fd N | --master-key-file FILE | --master-key-credential NAME) (--receipt-key-fd N | --receipt-key-file FILE | --receipt-key-credential NAME)'
+  'chio-brokerd --config FILE [--provision] (--master-key-fd N | --master-key-file FILE | --master-key-credential NAME) (--receipt-key-fd N | --receipt-key-file FILE | --receipt-key-credential NAME)'
 
 interface Arguments {
   readonly config: string
   readonly masterKey: KeySource
   readonly receiptKey: KeySource
+  /** Make the store and end: done once, by init; serving never makes one. */
+  readonly provision: boolean
 }
 
 function readArguments(args: readonly string[]): Arguments {
   const names = ['config', ...['master', 'receipt'].flatMap(key => SOURCES.map(kind => `${key}-key-${kind}`))]
   const options = Object.fromEntries(names.map(name => [name, { type: 'string', multiple: true } as const]))
-  const { values } = parse(args, options)
+  const provision = args.includes(PROVISION)
+  const { values } = parse(
+    args.filter(argument => argument !== PROVISION),
+    options,
+  )
   const config = values['config'] ?? []
   if (config.length !== 1 || config[0] === undefined) throw usage('exactly one --config')
-  return { config: config[0], masterKey: sourceOf('master', values), receiptKey: sourceOf('receipt', values) }
+  return {
+    config: config[0],
+    masterKey: sourceOf('master', values),
+    receiptKey: sourceOf('receipt', values),
+    provision,
+  }
 }
 
+const PROVISION = '--provision'
 const SOURCES = ['fd', 'file', 'credential'] as const
 type Values = Readonly<Record<string, readonly string[] | undefined>>
 
@@ -60,6 +73,7 @@ async function main(log: BrokerLog): Promise<void> {
   startupHygiene()
   const given = readArguments(process.argv.slice(2))
   const config = readConfig(given.config)
+  if (given.provision) return provisionBrokerStore(config.stateDirectory, systemClock)
   const masterKey = readKey(given.masterKey, 'master key')
   const seed = readKey(given.receiptKey, 'receipt signing key')
   const receiptKey = signingKey(seed)

@@ -10,8 +10,5 @@ export function parseSeconds(text: string, option: string): number {
   const match = /^([1-9][0-9]{0,8})(s|m|h|d)$/.exec(text)
   const seconds = match === null ? Number.NaN : Number(match[1]) * (SECONDS[match[2] as string] as number)
   if (seconds <= LONGEST_SECONDS) return seconds
-  throw new BrokerError(
-    'invalid_usage',
-    `${option} refused: expected a span such as 30s, 5m, 1h or 7d, at most 366d`,
-  )
+  throw new BrokerError('usage', `${option} refused: expected a span such as 30s, 5m, 1h or 7d, at most 366d`)
 }

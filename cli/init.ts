@@ -27,7 +27,7 @@ export async function initialise(options: InitOptions): Promise<void> {
   const isRoot = process.geteuid?.() === 0
   if (!isRoot && options.singleUser !== true) {
     throw new BrokerError(
-      'invalid_usage',
+      'usage',
       'init refused: expected root, or --single-user, which protects against the caged tool only, not against other processes of this user',
     )
   }

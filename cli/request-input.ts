@@ -12,7 +12,7 @@ export function readBody(source: string | undefined): Uint8Array {
     body = readFileSync(source === '-' ? 0 : source)
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'a fault'
-    throw new BrokerError('invalid_usage', `--body refused: expected a readable file, got ${code}`, { cause })
+    throw new BrokerError('usage', `--body refused: expected a readable file, got ${code}`, { cause })
   }
   if (body.length <= MAXIMUM_BODY_BYTES) return body
   throw new BrokerError(
@@ -25,7 +25,6 @@ export function readBody(source: string | undefined): Uint8Array {
 export function parseHeader(text: string): HeaderField {
   const colon = text.indexOf(':')
   const name = text.slice(0, Math.max(colon, 0)).trim().toLowerCase()
-  if (colon < 1 || name === '')
-    throw new BrokerError('invalid_usage', '--header refused: expected name:value')
+  if (colon < 1 || name === '') throw new BrokerError('usage', '--header refused: expected name:value')
   return { name, value: Buffer.from(text.slice(colon + 1).trim(), 'latin1') }
 }

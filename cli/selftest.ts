@@ -9,7 +9,7 @@ export async function runSelftest(options: CommonOptions & { readonly case?: str
     throw new BrokerError('unsupported_platform', `selftest refused: expected Linux, got ${process.platform}`)
   }
   if (options.case !== undefined && !BROKER_CASES.includes(options.case)) {
-    throw new BrokerError('invalid_usage', `--case refused: expected one of ${BROKER_CASES.join(', ')}`)
+    throw new BrokerError('usage', `--case refused: expected one of ${BROKER_CASES.join(', ')}`)
   }
   const cases = await runBrokerCases(options.case)
   const lines = cases.map(

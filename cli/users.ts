@@ -14,7 +14,7 @@ export interface SystemUser {
 export function findUser(nameOrUid: string): SystemUser {
   const entry = lookUp('passwd', nameOrUid)
   if (entry === undefined)
-    throw new BrokerError('invalid_usage', `user refused: expected one that exists, got ${nameOrUid}`)
+    throw new BrokerError('usage', `user refused: expected one that exists, got ${nameOrUid}`)
   const [name, , uid, gid] = entry
   return { name: name as string, uid: Number(uid), gid: Number(gid) }
 }
@@ -47,7 +47,7 @@ export function callerKeyOf(layout: Layout, uid: number): string {
   const key = config.clients.find(client => client.uid === uid)?.callerPublicKey
   if (key != null) return key
   throw new BrokerError(
-    'invalid_usage',
+    'usage',
     `client refused: uid ${uid} is no client of this installation; see chio init --client`,
   )
 }

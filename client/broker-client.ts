@@ -145,6 +145,7 @@ export class BrokerClient {
         ownerUid: pins.uid,
         socketGid: pins.socketGid,
         clock: this.#clock,
+        unavailable: 'broker_unavailable',
         deadlineBootNs: deadlineAfter(this.#clock, budgetMs),
         maximumFrameBytes: pins.responseFrameBytes,
       },

@@ -40,6 +40,7 @@ export class KernelClient {
       ownerUid: pins.uid,
       socketGid: pins.socketGid,
       clock,
+      unavailable: 'kernel_unavailable',
       maximumFrameBytes: MAXIMUM_RESPONSE_FRAME_BYTES,
       keyOf: body => decode(KernelResponse, body, 'kernel response').requestId,
     })

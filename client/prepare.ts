@@ -6,11 +6,12 @@ import { executeFrameBody } from '../protocol/attempt-request.js'
 import type { Clock } from '../protocol/clock.js'
 import { decode } from '../protocol/codec.js'
 import { decodeResponse, encodeRequest } from '../protocol/envelope.js'
-import { BrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { encodeFrame } from '../protocol/frame.js'
 import { DEFAULT_IPC_DEADLINE_MS } from '../protocol/limits.js'
-import { closeDescriptor, connectUnix, peerCredentials, readFrame, writeFully } from '../native/index.js'
-import { assertSocketCustody } from '../system/socket-custody.js'
+import { closeDescriptor, readFrame, writeFully } from '../native/index.js'
+import { assertServerPeer, connectPinned, type ServerPins } from '../system/connect.js'
+import { assertSameSocket, assertSocketCustody, type SocketIdentity } from '../system/socket-custody.js'
 import { type AuthorizedAttempt, attemptEnvelope, declined } from './broker-client.js'
 import type { BrokerPins } from './broker-pins.js'
 import { deadlineAfter } from './deadline.js'
@@ -24,8 +25,9 @@ export interface Preparation {
 
 /**
  * Prepares the stream of one registered attempt.
- * @throws BrokerError `conflict` when another preparation holds the slot, `authorization_denied` when the
- * broker declined or another process answered, `authority_unavailable` for a lost or malformed answer.
+ * @throws BrokerError `conflict` when another preparation holds the slot; the broker's own code when it
+ * declined otherwise; `peer_mismatch` when another process answered; `authority_unavailable` for a lost or
+ * malformed answer. The stream is closed then.
  */
 export async function prepareDispatchConnection(
   pins: BrokerPins,
@@ -33,20 +35,18 @@ export async function prepareDispatchConnection(
   clock: Clock,
 ): Promise<Preparation> {
   const deadlineBootNs = deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS)
-  const custody = { ownerUid: pins.uid, socketGid: pins.socketGid }
-  const before = assertSocketCustody(pins.socketPath, custody)
-  const descriptor = await connect(pins.socketPath, deadlineBootNs)
+  const server = { path: pins.socketPath, ownerUid: pins.uid, socketGid: pins.socketGid }
+  const before = assertServed(server)
+  const descriptor = await connectPinned({
+    ...server,
+    clock,
+    deadlineBootNs,
+    unavailable: 'broker_unavailable',
+  })
   try {
-    checkPeer(descriptor, pins)
     const acknowledgement = await exchangePreparation(descriptor, pins, attempt, deadlineBootNs)
-    checkPeer(descriptor, pins)
-    const after = assertSocketCustody(pins.socketPath, custody)
-    if (before.device !== after.device || before.inode !== after.inode) {
-      throw new BrokerError(
-        'peer_mismatch',
-        'broker socket refused: expected the same socket before and after',
-      )
-    }
+    assertServerPeer(descriptor, server)
+    assertSameSocket(pins.socketPath, before)
     const frame = encodeFrame(executeFrameBody(attempt.request, pins.tenantScope))
     return { acknowledgement, stream: new PreparedStream(descriptor, frame, pins.responseFrameBytes) }
   } catch (error) {
@@ -55,21 +55,13 @@ export async function prepareDispatchConnection(
   }
 }
 
-async function connect(path: string, deadlineBootNs: bigint): Promise<number> {
+function assertServed(server: ServerPins): SocketIdentity {
   try {
-    return await connectUnix(path, deadlineBootNs)
+    return assertSocketCustody(server.path, server)
   } catch (cause) {
+    if (isBrokerError(cause)) throw cause
     throw new BrokerError('broker_unavailable', 'broker refused: no process serves its socket', { cause })
   }
-}
-
-function checkPeer(descriptor: number, pins: BrokerPins): void {
-  const peer = peerCredentials(descriptor)
-  if (peer.uid === pins.uid && (pins.socketGid === null || peer.gid === pins.socketGid)) return
-  throw new BrokerError(
-    'authorization_denied',
-    `broker peer refused: expected uid ${pins.uid} and gid ${pins.socketGid ?? 'any'}, got ${peer.uid} and ${peer.gid}`,
-  )
 }
 
 async function exchangePreparation(

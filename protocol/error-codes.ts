@@ -146,7 +146,6 @@ export const ERROR_CODES = {
   handoff_failed: row(null, 75, 'the stream is closed; read the recorded outcome: chio operation show'),
   hostile_environment: row(null, 1, 'unset the named variable or option and start again'),
   invalid_configuration: row(null, 1, 'correct the named member of the configuration: chio config check'),
-  invalid_usage: row(null, 2, 'see chio --help'),
   unsupported_platform: row(null, 1, 'run on Linux 5.10 or later'),
   store_missing: row(null, 1, 'provision the store once: chio init'),
   store_replaced: row(

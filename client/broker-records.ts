@@ -1,0 +1,93 @@
+// What a kernel asks of its broker: the recorded outcome of an attempt, its release, its status. Every
+// answer is a word about the record; from a broker that does not answer nothing is learned.
+import type { Clock } from '../protocol/clock.js'
+import { isBrokerError } from '../protocol/errors.js'
+import type { BrokerExecuteRequest } from '../protocol/execute-request.js'
+import type { BrokerRecord } from '../protocol/kernel-rpc.js'
+import type { AttemptRegistration, SignedRegisterAttemptAuthorization } from '../protocol/registration.js'
+import type { AttemptStatus } from '../protocol/status.js'
+import { BrokerClient } from './broker-client.js'
+import type { BrokerPins } from './broker-pins.js'
+import { readOutcome } from './outcome.js'
+
+/** An attempt that its asker retained: registration and exact request. */
+interface RetainedAttempt {
+  readonly registration: AttemptRegistration
+  readonly request: BrokerExecuteRequest
+}
+
+type Unanswered = 'unknown' | 'unreachable'
+
+/** Fills the kernel's port from one broker. */
+export class BrokerRecordsClient {
+  readonly #broker: BrokerClient
+  readonly #clock: Clock
+
+  constructor(pins: BrokerPins, clock: Clock) {
+    this.#broker = new BrokerClient(pins, clock)
+    this.#clock = clock
+  }
+
+  /** The verified recorded outcome; `pending` while nothing ended the attempt. */
+  async replay(
+    attempt: RetainedAttempt,
+    deadlineBootNs: bigint,
+  ): Promise<BrokerRecord | 'pending' | Unanswered> {
+    const context = { ...attempt, receiptSigner: this.#broker.pins.receiptKey }
+    return answered(async () => {
+      const outcome = await readOutcome(this.#broker, context, this.#leftMs(deadlineBootNs))
+      switch (outcome.kind) {
+        case 'response':
+          return { kind: 'receipt', receipt: outcome.response.receipt }
+        case 'failure':
+          return { kind: 'failure', failure: outcome.failure }
+        case 'attempt_pending':
+          return 'pending'
+        case 'attempt_unknown':
+          return 'unknown'
+      }
+    })
+  }
+
+  /** Releases an attempt that was not dispatched; `conflict` says that its outcome must be read. */
+  async release(
+    attempt: RetainedAttempt,
+    authorization: SignedRegisterAttemptAuthorization,
+  ): Promise<'released' | 'conflict' | Unanswered> {
+    return answered(async () => {
+      try {
+        await this.#broker.release({ ...attempt, authorization })
+        return 'released'
+      } catch (error) {
+        if (isBrokerError(error) && error.code === 'conflict') return 'conflict'
+        if (isBrokerError(error) && error.code === 'attempt_unknown') return 'unknown'
+        throw error
+      }
+    })
+  }
+
+  async attemptStatus(attemptId: string): Promise<AttemptStatus | Unanswered> {
+    return answered(async () => {
+      try {
+        return await this.#broker.attemptStatus(attemptId)
+      } catch (error) {
+        if (isBrokerError(error) && error.code === 'attempt_unknown') return 'unknown'
+        throw error
+      }
+    })
+  }
+
+  #leftMs(deadlineBootNs: bigint): number {
+    return Math.max(1, Number((deadlineBootNs - this.#clock.bootNs()) / 1_000_000n))
+  }
+}
+
+/** A broker whose answer did not come, or did not verify, said nothing. */
+async function answered<T>(ask: () => Promise<T>): Promise<T | 'unreachable'> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (isBrokerError(error)) return 'unreachable'
+    throw error
+  }
+}
