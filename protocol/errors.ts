@@ -19,7 +19,8 @@ export class BrokerError extends Error {
   override readonly name = 'BrokerError'
   readonly code: ErrorCode
   readonly outcome: Outcome
-  readonly operationId?: string
+  /** Declared, not defined: absent when nothing is known. */
+  declare readonly operationId?: string
 
   constructor(code: ErrorCode, sentence: string, options: BrokerErrorOptions = {}) {
     super(sentence, options.cause === undefined ? undefined : { cause: options.cause })

@@ -21,7 +21,9 @@ export const MAXIMUM_SLICE_MS = 2
 export const MAXIMUM_JSON_DEPTH = 64
 /** Largest integer that every JSON implementation keeps exactly (RFC 7493). */
 export const MAXIMUM_INTEGER = Number.MAX_SAFE_INTEGER
+/** Ids are compared, indexed and logged: long enough for any derived one, short enough to print. */
 export const MAXIMUM_IDENTIFIER_BYTES = 512
+/** The longest operation has 18; what is longer is no operation. */
 export const MAXIMUM_OPERATION_NAME_BYTES = 32
 /** Authorization part of an envelope: a proof or an administrator's envelope. */
 export const MAXIMUM_AUTHORIZATION_BYTES = 65_536
@@ -33,42 +35,67 @@ export const MAXIMUM_ENVELOPE_RESPONSE_BYTES = MAXIMUM_RESPONSE_FRAME_BYTES
 export const MAXIMUM_ERROR_CODE_BYTES = 64
 /** Text of the diagnostic code in a failure receipt. */
 export const MAXIMUM_DIAGNOSTIC_CODE_BYTES = 128
+/** A configuration is a page, never a payload. */
 export const MAXIMUM_CONFIGURATION_BYTES = 65_536
 
 // The brokered request.
+/** Request body before encoding; the protocol's bound. */
 export const MAXIMUM_BODY_BYTES = 524_288
+/** Exact response head and decoded body together; a grant may narrow it. */
 export const MAXIMUM_RESPONSE_BYTES = 2_097_152
+/** Header fields of a request or a response; more is an attack or a mistake. */
 export const MAXIMUM_HEADER_COUNT = 64
+/** The protocol's bound of a lower-case field name. */
 export const MAXIMUM_HEADER_NAME_BYTES = 128
+/** The usual bound of servers for one field line. */
 export const MAXIMUM_HEADER_VALUE_BYTES = 8_192
+/** Request targets beyond this are refused by servers as well. */
 export const MAXIMUM_PATH_AND_QUERY_BYTES = 16_384
 /** Whole host name (RFC 1035 section 2.3.4). */
 export const MAXIMUM_HOST_BYTES = 253
+/** One label between dots (RFC 1035 section 2.3.4). */
 export const MAXIMUM_HOST_LABEL_BYTES = 63
+/** Longest wait for a provider that a caller may ask for. */
 export const MAXIMUM_TIMEOUT_MS = 120_000
+/** 96 bits of randomness in the nonce alphabet: never guessed, never met twice. */
 export const MINIMUM_NONCE_BYTES = 16
+/** A nonce is compared and stored, so it is bounded too. */
 export const MAXIMUM_NONCE_BYTES = 128
+/** A proof older than this must be signed anew. */
 export const MAXIMUM_NONCE_TTL_SECONDS = 300
+/** Keys captured in one commit; each is one row. */
 export const MAXIMUM_QUOTAS = 8
 /** Parent, its ancestors, the broker capability and its revocation id. */
 export const MAXIMUM_REVOCATION_SET_MEMBERS = 128
+/** References of a receipt; bounds its size. */
 export const MAXIMUM_SOURCE_RECEIPT_IDS = 64
 
 // The provider's answer.
+/** Status line and all field lines: what is read before anything is believed. */
 export const MAXIMUM_RESPONSE_HEAD_BYTES = 16_384
+/** Status code and a reason phrase that nobody needs. */
 export const MAXIMUM_STATUS_LINE_BYTES = 1_024
+/** A field name, colon, space, value and line end at their own limits. */
 export const MAXIMUM_RESPONSE_HEADER_LINE_BYTES = 8_384
+/** A chunk size and its line end; extensions are refused. */
 export const MAXIMUM_CHUNK_LINE_BYTES = 64
+/** Sixteen hex digits hold any 64-bit size. */
 export const MAXIMUM_CHUNK_SIZE_DIGITS = 16
+/** Every address is checked, so their number is bounded. */
 export const MAXIMUM_RESOLVED_ADDRESSES = 16
 
 // Custody and administration.
+/** Room for a key file in text form. */
 export const MAXIMUM_SECRET_BYTES = 65_536
+/** Administrators of one broker; each approval costs a verification. */
 export const MAXIMUM_APPROVALS = 32
+/** A forgotten approval is worthless within the hour. */
 export const MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS = 3_600
+/** ed25519 seeds and public keys, master and storage keys. */
 export const KEY_BYTES = 32
 /** Imported public keys kept: pins, clients and the callers of one day; admission costs a millisecond. */
 export const MAXIMUM_CACHED_KEYS = 1_024
+/** ed25519: R and S. */
 export const SIGNATURE_BYTES = 64
 
 // Time.
@@ -76,10 +103,15 @@ export const SIGNATURE_BYTES = 64
 export const MAXIMUM_PREPARED_LIFETIME_MS = 30_000
 /** From the claim of the slot to the acknowledgement. */
 export const PREPARATION_BUDGET_MS = 2_000
+/** Longest budget that a configuration may give one read or one write. */
 export const MAXIMUM_IPC_DEADLINE_MS = 30_000
+/** Local peers answer at once; whoever needs longer is stuck. */
 export const DEFAULT_IPC_DEADLINE_MS = 5_000
+/** The slot is held while the authority is asked. */
 export const MAXIMUM_AUTHORITY_TIMEOUT_MS = 30_000
+/** Both ends are on one machine or keep NTP time. */
 export const MAXIMUM_CLOCK_SKEW_SECONDS = 30
+/** Older statements about liveness or revocation are not current. */
 export const MAXIMUM_SNAPSHOT_AGE_SECONDS = 60
 
 // Sockets.
