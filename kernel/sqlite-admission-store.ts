@@ -1,7 +1,6 @@
 // Owns: the kernel's tables in SQLite and every statement over them: the one file of kernel/ that holds SQL.
-// Must never: decide. What may be moved is judged by the caller, inside the same transaction; what the tables
-// refuse by themselves (a second ending, an overspent grant, a changed history) they refuse whoever asks.
-// Source: sqlite.org/stricttables.html; the admission store's mutation fence.
+// Must never: decide what may be moved; the tables refuse by themselves only a second ending, an overspent grant
+// and a changed history. Source: sqlite.org/stricttables.html; the admission store's mutation fence.
 import { ADMISSION_STATES, type AdmissionState, STATE_FACTS } from '../protocol/admission-states.js'
 import { type AdminOperation, tokenDigest } from '../protocol/administration.js'
 import type { Clock } from '../protocol/clock.js'

@@ -1,0 +1,134 @@
+// Owns: the conversation with one host or administrator: frames in, one answer a frame, in order.
+// Must never: let anything that a client sends stop the kernel, or tell it of a fault more than the closed end.
+// Source: the kernel's host socket; refusals are values, faults close the connection.
+import type { Clock } from '../protocol/clock.js'
+import { decodeSliced, encode } from '../protocol/codec.js'
+import { ERROR_CODES } from '../protocol/error-codes.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
+import {
+  ADMINISTRATIVE_OPERATIONS,
+  KERNEL_RPC_RESPONSE_SCHEMA,
+  type KernelRefusal,
+  KernelRequest,
+  KernelResponse,
+} from '../protocol/kernel-rpc.js'
+import { DEFAULT_IPC_DEADLINE_MS, MAXIMUM_REQUEST_FRAME_BYTES } from '../protocol/limits.js'
+import { endedBetweenFrames } from '../system/connection-ended.js'
+import type { FramedConnection } from '../system/framed-connection.js'
+import type { PeerIdentity } from '../system/peer.js'
+import type { Kernel } from './kernel.js'
+import type { Caller, KernelLog } from './kernel-context.js'
+import { answerOperation } from './operation-table.js'
+
+const NS_PER_MS = 1_000_000n
+/** A host keeps its connection from reserve to finalize: longer than the longest provider timeout. */
+const IDLE_MS = 300_000
+const MAXIMUM_SENTENCE_CHARACTERS = 500
+
+export interface HostConversation {
+  readonly kernel: Kernel
+  readonly caller: Caller
+  readonly connection: FramedConnection
+  readonly peer: PeerIdentity
+  readonly clock: Clock
+  readonly tenantScope: string
+  readonly log: KernelLog
+}
+
+/** Serves until the client leaves or errs. */
+export async function serveHost(conversation: HostConversation): Promise<void> {
+  const { connection, caller, log } = conversation
+  try {
+    for (;;) await serveOne(conversation)
+  } catch (error) {
+    if (endedBetweenFrames(error)) return
+    const code = isBrokerError(error) ? error.code : 'fault'
+    const sentence = error instanceof Error ? error.message : 'unknown fault'
+    log({
+      level: isFault(error) ? 'error' : 'warn',
+      event: 'host_connection_closed',
+      uid: caller.uid,
+      code,
+      sentence,
+    })
+  } finally {
+    connection.closeNow()
+  }
+}
+
+async function serveOne(conversation: HostConversation): Promise<void> {
+  const { clock, connection, peer } = conversation
+  const body = await connection.readFrame({
+    deadlineBootNs: after(clock, IDLE_MS),
+    maximumFrameBytes: MAXIMUM_REQUEST_FRAME_BYTES,
+    onFirstByte: () => after(clock, DEFAULT_IPC_DEADLINE_MS),
+  })
+  const request = await decodeSliced(KernelRequest, body, 'kernel request', nextTurn)
+  connection.authenticated()
+  if (!peer.isAlive())
+    throw new BrokerError('client_gone', 'request refused: expected a connector that lives')
+  const response = await answer(conversation, request)
+  await connection.writeFrame(encode(KernelResponse, response), after(clock, DEFAULT_IPC_DEADLINE_MS))
+}
+
+async function answer(conversation: HostConversation, request: KernelRequest): Promise<KernelResponse> {
+  const { requestId } = request
+  const schema = KERNEL_RPC_RESPONSE_SCHEMA
+  try {
+    checkEnvelope(conversation, request)
+    const { caller, kernel } = conversation
+    const result = await answerOperation(kernel, caller, request.operation, request.authorization)
+    return { refusal: null, requestId, result, schema }
+  } catch (error) {
+    if (!isBrokerError(error) || isFault(error)) throw error
+    return { refusal: refusalOf(error), requestId, result: null, schema }
+  }
+}
+
+function checkEnvelope(conversation: HostConversation, request: KernelRequest): void {
+  if (request.tenantScope !== conversation.tenantScope) {
+    throw new BrokerError(
+      'authorization_denied',
+      "request refused: expected this kernel's tenant, got another",
+    )
+  }
+  if (request.authorization !== null && !ADMINISTRATIVE_OPERATIONS.has(request.operation.kind)) {
+    throw new BrokerError(
+      'invalid_request',
+      `${request.operation.kind} refused: expected no administrator's authorization, got one`,
+    )
+  }
+}
+
+function refusalOf(error: BrokerError): KernelRefusal {
+  return {
+    code: error.code,
+    outcome: error.outcome,
+    sentence: error.message.slice(0, MAXIMUM_SENTENCE_CHARACTERS),
+  }
+}
+
+/** What says more about this machine than about the request. */
+function isFault(error: unknown): boolean {
+  if (!isBrokerError(error)) return true
+  const faults = [
+    'invariant',
+    'storage',
+    'custody',
+    'illegal_transition',
+    'fenced',
+    'store_missing',
+    'store_replaced',
+  ]
+  return faults.includes(error.code) && ERROR_CODES[error.code].peerSees === null
+}
+
+function after(clock: Clock, milliseconds: number): bigint {
+  return clock.bootNs() + BigInt(milliseconds) * NS_PER_MS
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise(resolve => {
+    setImmediate(resolve)
+  })
+}

@@ -1,0 +1,179 @@
+// Owns: the operations that a host or an administrator asks of a kernel, one method each.
+// Must never: know how it was asked. The caller was judged before; what grants is proved by signatures.
+// Source: the kernel's host socket (`chio.kernel-rpc.v1`).
+import { isTerminalState } from '../protocol/admission-states.js'
+import type { AdminAuthorization } from '../protocol/administration.js'
+import { BrokerError } from '../protocol/errors.js'
+import type { Grant } from '../protocol/grant.js'
+import type {
+  AuthorizeRegistrationResult,
+  BrokerRecord,
+  KernelOperation,
+  KernelOperationKind,
+  KernelResult,
+  KernelStatus,
+  OperationView,
+  ReleaseResult,
+  ReserveResult,
+  StartResult,
+} from '../protocol/kernel-rpc.js'
+import { issueGrant, listGrants, revokeGrant, showGrant } from './administer-grants.js'
+import { authorizeRegistration, signAction } from './authorize-registration.js'
+import { finalize, retainedAttempt } from './finalize.js'
+import { ownOperation, readableOperation } from './find-operation.js'
+import type { Caller, KernelContext } from './kernel-context.js'
+import type { NonceLifetimes } from './nonce-lifetimes.js'
+import type { AdmissionOperation } from './operation.js'
+import { operationView } from './operation-view.js'
+import { reserve } from './reserve.js'
+import { release } from './settle-operation.js'
+import type { Settlement } from './settlement.js'
+import { startDispatch } from './start-dispatch.js'
+
+/** How long a status waits to learn whether the broker answers. */
+const PROBE_NS = 500_000_000n
+/** An attempt that no broker can hold: its derivation has another form. */
+const PROBE_ATTEMPT_ID = 'chio-kernel-status-probe'
+
+export type RequestOf<K extends KernelOperationKind> = Extract<KernelOperation, { kind: K }>['request']
+export type ResponseOf<K extends KernelOperationKind> = Extract<KernelResult, { kind: K }>['response']
+
+export class Kernel {
+  readonly #context: KernelContext
+  readonly #nonces: NonceLifetimes
+  readonly #settlement: Settlement
+
+  constructor(context: KernelContext, nonces: NonceLifetimes, settlement: Settlement) {
+    this.#context = context
+    this.#nonces = nonces
+    this.#settlement = settlement
+  }
+
+  async reserve(caller: Caller, request: RequestOf<'reserve'>): Promise<ReserveResult> {
+    const operation = await reserve(this.#context, caller, request)
+    if (operation.state === 'ready_to_dispatch') {
+      this.#nonces.begin(operation.operationId)
+      this.#settlement.schedule(operation)
+    }
+    return operation.reservation.answer
+  }
+
+  authorizeRegistration(
+    caller: Caller,
+    request: RequestOf<'authorize_registration'>,
+  ): Promise<AuthorizeRegistrationResult> {
+    return authorizeRegistration(this.#context, caller, request)
+  }
+
+  async start(caller: Caller, request: RequestOf<'start'>): Promise<StartResult> {
+    const result = await startDispatch({ ...this.#context, nonces: this.#nonces }, caller, request)
+    this.#nonces.end(request.operationId)
+    const operation = await this.#context.store.findOperation(request.operationId)
+    if (operation !== undefined && !isTerminalState(operation.state)) this.#settlement.schedule(operation)
+    return result
+  }
+
+  async finalize(
+    caller: Caller,
+    request: { readonly operationId: string; readonly record: BrokerRecord },
+  ): Promise<OperationView> {
+    const operation = await ownOperation(this.#context, caller, request.operationId)
+    return this.#ended(await finalize(this.#context, operation, request.record))
+  }
+
+  /** Signs a release. Harmless in any state: the broker releases nothing that went further. */
+  async authorizeRelease(
+    caller: Caller,
+    { operationId }: RequestOf<'authorize_release'>,
+  ): Promise<ReleaseResult> {
+    const { registration } = await ownOperation(this.#context, caller, operationId)
+    if (registration === null) {
+      throw new BrokerError(
+        'operation_state',
+        `release of ${operationId} refused: expected a retained registration, got none; cancel the operation`,
+        { operationId },
+      )
+    }
+    return { registration, releaseAuthorization: signAction(this.#context, registration, 'release') }
+  }
+
+  /** Takes back what was not started. The broker is told too, but the answer does not wait for it. */
+  async cancel(caller: Caller, { operationId }: RequestOf<'cancel'>): Promise<OperationView> {
+    const own = await ownOperation(this.#context, caller, operationId)
+    const operation = await this.#context.store.compensate({ cause: 'cancelled by its host', operationId })
+    if (own.state !== operation.state) void this.#releaseQuietly(operation)
+    return this.#ended(operation)
+  }
+
+  async inspect(caller: Caller, { operationId }: RequestOf<'inspect'>): Promise<OperationView> {
+    return this.#view(await readableOperation(this.#context, caller, operationId))
+  }
+
+  async list(caller: Caller, { limit }: RequestOf<'list'>): Promise<ResponseOf<'list'>> {
+    const filter = { callerPublicKey: caller.callerPublicKey, limit }
+    const operations = await this.#context.store.listOperations(filter)
+    return { operations: operations.map(operation => this.#view(operation)) }
+  }
+
+  async issueGrant(
+    authorization: AdminAuthorization | null,
+    grant: Grant,
+  ): Promise<ResponseOf<'issue_grant'>> {
+    const { commitIndex, grantId } = await issueGrant(this.#context, authorization, grant)
+    return { commitIndex, grantId }
+  }
+
+  revokeGrant(
+    authorization: AdminAuthorization | null,
+    reference: RequestOf<'revoke_grant'>,
+  ): Promise<ResponseOf<'revoke_grant'>> {
+    return revokeGrant(this.#context, authorization, reference)
+  }
+
+  showGrant(caller: Caller, { grantId }: RequestOf<'show_grant'>): Promise<ResponseOf<'show_grant'>> {
+    return showGrant(this.#context, caller, grantId)
+  }
+
+  listGrants(caller: Caller, { limit }: RequestOf<'list_grants'>): Promise<ResponseOf<'list_grants'>> {
+    return listGrants(this.#context, caller, limit)
+  }
+
+  async status(): Promise<KernelStatus> {
+    const { store } = this.#context
+    return {
+      brokerReachable: await this.#brokerReachable(),
+      operations: await store.countByState(),
+      ownerEpoch: store.ownerEpoch,
+      waiting: this.#settlement.waiting,
+    }
+  }
+
+  #view(operation: AdmissionOperation): OperationView {
+    return operationView(operation, this.#settlement.outlook(operation.operationId))
+  }
+
+  #ended(operation: AdmissionOperation): OperationView {
+    this.#settlement.forget(operation.operationId)
+    return this.#view(operation)
+  }
+
+  async #releaseQuietly(operation: AdmissionOperation): Promise<void> {
+    try {
+      const attempt = await retainedAttempt(this.#context, operation)
+      if (attempt !== undefined) await release(this.#context, attempt)
+    } catch (error) {
+      const sentence = error instanceof Error ? error.message : 'unknown fault'
+      const { operationId } = operation
+      this.#context.log({ level: 'warn', event: 'release_after_cancel_failed', operationId, sentence })
+    }
+  }
+
+  async #brokerReachable(): Promise<boolean> {
+    const { clock, records } = this.#context
+    try {
+      return (await records.attemptStatus(PROBE_ATTEMPT_ID, clock.bootNs() + PROBE_NS)) !== 'unreachable'
+    } catch {
+      return false
+    }
+  }
+}

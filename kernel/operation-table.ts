@@ -1,0 +1,45 @@
+// Owns: which request of the host socket goes where: a table, closed by default.
+// Must never: decide anything itself. A kind that stands in no row does not compile.
+// Source: the kernel's host socket (`chio.kernel-rpc.v1`).
+import type { AdminAuthorization } from '../protocol/administration.js'
+import type { KernelOperation, KernelOperationKind, KernelResult } from '../protocol/kernel-rpc.js'
+import type { Kernel, RequestOf, ResponseOf } from './kernel.js'
+import type { Caller } from './kernel-context.js'
+
+interface Call<K extends KernelOperationKind> {
+  readonly kernel: Kernel
+  readonly caller: Caller
+  readonly authorization: AdminAuthorization | null
+  readonly request: RequestOf<K>
+}
+
+type Handlers = { readonly [K in KernelOperationKind]: (call: Call<K>) => Promise<ResponseOf<K>> }
+
+const HANDLERS: Handlers = {
+  authorize_registration: ({ caller, kernel, request }) => kernel.authorizeRegistration(caller, request),
+  authorize_release: ({ caller, kernel, request }) => kernel.authorizeRelease(caller, request),
+  cancel: ({ caller, kernel, request }) => kernel.cancel(caller, request),
+  finalize: ({ caller, kernel, request }) => kernel.finalize(caller, request),
+  inspect: ({ caller, kernel, request }) => kernel.inspect(caller, request),
+  issue_grant: ({ authorization, kernel, request }) => kernel.issueGrant(authorization, request),
+  list: ({ caller, kernel, request }) => kernel.list(caller, request),
+  list_grants: ({ caller, kernel, request }) => kernel.listGrants(caller, request),
+  reserve: ({ caller, kernel, request }) => kernel.reserve(caller, request),
+  revoke_grant: ({ authorization, kernel, request }) => kernel.revokeGrant(authorization, request),
+  show_grant: ({ caller, kernel, request }) => kernel.showGrant(caller, request),
+  start: ({ caller, kernel, request }) => kernel.start(caller, request),
+  status: ({ kernel }) => kernel.status(),
+}
+
+export async function answerOperation(
+  kernel: Kernel,
+  caller: Caller,
+  operation: KernelOperation,
+  authorization: AdminAuthorization | null,
+): Promise<KernelResult> {
+  const { kind, request } = operation
+  // The table pairs every kind with the handler of its own request; the union cannot say so.
+  const handle = HANDLERS[kind] as (call: Call<KernelOperationKind>) => Promise<unknown>
+  const response = await handle({ authorization, caller, kernel, request })
+  return { kind, response } as KernelResult
+}

@@ -1,0 +1,49 @@
+// Owns: what the kernel says of an operation: where it stands, who moves it next, when it settles.
+// Must never: show a body, a proof or a capability.
+// Source: the operation view of the kernel's host socket.
+import { isTerminalState } from '../protocol/admission-states.js'
+import type { OperationView } from '../protocol/kernel-rpc.js'
+import type { AdmissionOperation } from './operation.js'
+import type { WaitReason } from './settle-operation.js'
+
+const MAXIMUM_ERROR_BYTES = 4_096
+
+export interface Outlook {
+  readonly reason: WaitReason | null
+  readonly settlesAtUnixMs: number | null
+}
+
+const WAITS: Record<WaitReason, string> = {
+  attempt_held: 'waiting: the broker still holds the attempt; looked at again at its deadline',
+  attempt_pending: 'waiting: the attempt is not ended at the broker yet; asked again',
+  broker_unreachable: 'waiting: the broker cannot be reached; asked again until it answers',
+  record_refused: "waiting: the broker's record was refused; compare the stores of kernel and broker",
+}
+
+export function operationView(operation: AdmissionOperation, outlook: Outlook): OperationView {
+  const { ids, request } = operation.reservation
+  return {
+    attemptId: operation.registration === null ? null : ids.attemptId,
+    createdAtUnixMs: operation.createdAtUnixMs,
+    grantId: request.grantId,
+    invocationId: request.invocationId,
+    lastError: operation.lastError?.slice(0, MAXIMUM_ERROR_BYTES) ?? null,
+    operationId: operation.operationId,
+    requestDigest: request.requestDigest,
+    settlement: settlementText(operation, outlook.reason),
+    settlesAtUnixMs: isTerminalState(operation.state) ? null : outlook.settlesAtUnixMs,
+    state: operation.state,
+    updatedAtUnixMs: operation.updatedAtUnixMs,
+    version: operation.version,
+  }
+}
+
+function settlementText({ commit, record, state }: AdmissionOperation, reason: WaitReason | null): string {
+  if (isTerminalState(state)) {
+    return record === null ? 'settled without a record: nothing was sent' : "settled by the broker's record"
+  }
+  if (reason !== null) return WAITS[reason]
+  return commit === null
+    ? 'awaits its start; given back once its nonce expires'
+    : "awaits the broker's record; the kernel asks for it at the deadline"
+}

@@ -1,0 +1,137 @@
+// Owns: the first step of an operation: who asks, under which grant, for which exact request.
+// Must never: authorize anything. A reservation holds an execution and a nonce; only a live start spends them.
+// Source: the admission operation's identity; the grant's bounds.
+import {
+  BROKERED_REQUIREMENTS,
+  bindOperation,
+  type OperationBinding,
+} from '../protocol/admission-operation.js'
+import { unixSeconds } from '../protocol/clock.js'
+import { encode } from '../protocol/codec.js'
+import { domainDigestHex } from '../protocol/digest.js'
+import { BrokerError } from '../protocol/errors.js'
+import { authorityMetadataDigest, revocationAuthorityDomain } from '../protocol/hold.js'
+import { ReserveRequest, type ReserveResult } from '../protocol/kernel-rpc.js'
+import { canonicalQuotas, deriveAttemptIds } from '../protocol/registration.js'
+import type { Caller, KernelContext } from './kernel-context.js'
+import { assertGrantLive } from './liveness.js'
+import { capabilityIdOf, mintCapability, mintNonce } from './mint.js'
+import { sameOperation } from './move-rules.js'
+import type { AdmissionOperation, StoredGrant } from './operation.js'
+import { POLICY_HASH, PROOF_NONCE_TTL_SECONDS } from './policy.js'
+
+/** @throws BrokerError with the grant's, the binding's or the nonce's code; nothing was changed then. */
+export async function reserve(
+  context: KernelContext,
+  caller: Caller,
+  request: ReserveRequest,
+): Promise<AdmissionOperation> {
+  if (caller.callerPublicKey === null || caller.callerPublicKey !== request.callerPublicKey) {
+    deny('callerPublicKey', "the caller key that is configured for this connection's uid")
+  }
+  const grant = await ownGrant(context, request)
+  const binding = bind(context, grant, request)
+  const { operation_id: operationId, request_namespace_digest, request_id } = binding
+  const known = await context.store.findRequest(request_namespace_digest, request_id)
+  if (known !== undefined) return sameOperation(known, operationId)
+  const nowUnixSeconds = unixSeconds(context.clock)
+  assertGrantLive(grant, nowUnixSeconds)
+  checkBounds(grant, request)
+  checkProofTime(request, context.config.clockSkewSeconds, nowUnixSeconds)
+  const reservation = {
+    answer: mintAnswer(context, grant, { operationId, request }, nowUnixSeconds),
+    binding,
+    ids: deriveAttemptIds(
+      {
+        brokerCapabilityId: capabilityIdOf(operationId),
+        invocationId: request.invocationId,
+        proofNonce: request.proofNonce,
+        requestDigest: request.requestDigest,
+      },
+      operationId,
+    ),
+    request,
+  }
+  return context.store.reserve({ nonceCapacity: context.config.nonce.capacity, reservation })
+}
+
+/** Another caller's grant is answered as one that does not exist. */
+async function ownGrant(context: KernelContext, request: ReserveRequest): Promise<StoredGrant> {
+  const stored = await context.store.findGrant(request.grantId)
+  const isOwn =
+    stored?.grant.callerPublicKey === request.callerPublicKey &&
+    stored.grant.tenantScope === context.config.tenantScope
+  if (stored !== undefined && isOwn) return stored
+  throw new BrokerError('grant_unknown', 'grant refused: expected one of yours that this kernel holds')
+}
+
+function bind(context: KernelContext, stored: StoredGrant, request: ReserveRequest): OperationBinding {
+  return bindOperation({
+    authorizationCapabilityHash: stored.digest,
+    capabilityId: stored.grant.grantId,
+    coordinatorAuthorityId: context.config.authorityId,
+    effectClass: 'side_effecting',
+    kind: 'tool_dispatch',
+    policyHash: POLICY_HASH,
+    request: {
+      action_parameter_hash: request.requestDigest,
+      immutable_request_hash: domainDigestHex('chio.kernel-reserve.v1', encode(ReserveRequest, request)),
+      participant_requirements: BROKERED_REQUIREMENTS,
+    },
+    requestId: request.invocationId,
+    tenantId: context.config.tenantScope,
+  })
+}
+
+function checkBounds({ grant }: StoredGrant, request: ReserveRequest): void {
+  const bounds: readonly (readonly [string, number, number])[] = [
+    ['bodyBytes', request.bodyBytes, grant.maximumBodyBytes],
+    ['responseLimitBytes', request.responseLimitBytes, grant.maximumResponseBytes],
+    ['timeoutMs', request.timeoutMs, grant.maximumTimeoutMs],
+  ]
+  const exceeded = bounds.find(([, asked, granted]) => asked > granted)
+  if (exceeded === undefined) return
+  const [member, asked, granted] = exceeded
+  throw new BrokerError(
+    'grant_exceeded',
+    `${member} refused: expected at most the ${granted} of grant ${grant.grantId}, got ${asked}`,
+  )
+}
+
+function checkProofTime(request: ReserveRequest, skewSeconds: number, nowUnixSeconds: number): void {
+  const { proofIssuedAtUnixSeconds } = request
+  if (proofIssuedAtUnixSeconds > nowUnixSeconds + skewSeconds) {
+    deny('proofIssuedAtUnixSeconds', 'an issue that is not in the future; compare the clocks')
+  }
+  if (proofIssuedAtUnixSeconds < nowUnixSeconds - Math.min(skewSeconds, PROOF_NONCE_TTL_SECONDS)) {
+    deny('proofIssuedAtUnixSeconds', 'an issue within the clock skew; make a fresh proof')
+  }
+  if (!/^[A-Za-z0-9_-]+$/.test(request.proofNonce)) {
+    throw new BrokerError('invalid_request', 'proofNonce refused: expected letters, digits, _ and -')
+  }
+}
+
+function mintAnswer(
+  context: KernelContext,
+  { grant }: StoredGrant,
+  reserved: { readonly operationId: string; readonly request: ReserveRequest },
+  nowUnixSeconds: number,
+): ReserveResult {
+  const authority = context.keys.authority.publicKey
+  const { operationId } = reserved
+  return {
+    authorityMetadataDigest: authorityMetadataDigest(authority),
+    capability: mintCapability(context, grant, reserved, nowUnixSeconds),
+    executionNonce: mintNonce(context, reserved, nowUnixSeconds),
+    operationId,
+    quotas: canonicalQuotas([
+      { keyId: capabilityIdOf(operationId), maximumExecutions: 1 },
+      { keyId: grant.grantId, maximumExecutions: grant.maximumExecutions },
+    ]),
+    revocationAuthorityDomain: revocationAuthorityDomain(authority),
+  }
+}
+
+function deny(member: string, expected: string): never {
+  throw new BrokerError('authorization_denied', `reserve ${member} refused: expected ${expected}`)
+}

@@ -1,0 +1,132 @@
+// Owns: a serving kernel: its store as the one owner, its two sockets, its settling; and the end of all of them.
+// Must never: begin to serve half: what is missing is one refusal that lists it all, before anything is opened.
+// Source: "one serving process a store"; the kernel's two socket services.
+import { join } from 'node:path'
+import type { Clock } from '../protocol/clock.js'
+import { FrameAdmission } from '../system/frame-admission.js'
+import { type Listener, listen, type ListenOptions } from '../system/listener.js'
+import { judgePeer } from '../system/peer.js'
+import { provisionStore } from '../store/provision.js'
+import { EmbeddedAdmissionStore } from './admission-moves.js'
+import { serveAuthority } from './authority-service.js'
+import type { KernelConfig } from './config.js'
+import { serveHost } from './host-service.js'
+import { Kernel } from './kernel.js'
+import {
+  assertComplete,
+  type KernelContext,
+  type KernelEvent,
+  type KernelLog,
+  type KernelParts,
+  type KernelPublicKeys,
+} from './kernel-context.js'
+import { NonceLifetimes } from './nonce-lifetimes.js'
+import { Settlement } from './settlement.js'
+import { KERNEL_STORE_SCHEMA, openTables } from './sqlite-admission-store.js'
+
+const STORE_FILE = 'kernel.db'
+
+export interface StartOptions extends Omit<KernelParts, 'log'> {
+  readonly log?: KernelLog
+  /** Called at every durable boundary, `NAME:before_commit` and `NAME:after_commit`; a crash test ends there. */
+  readonly atCutpoint?: (name: string) => void
+  /** How long to wait for a process that serves the store; 0 unless said. */
+  readonly ownerWaitMs?: number
+}
+
+export interface RunningKernel {
+  readonly kernel: Kernel
+  readonly publicKeys: KernelPublicKeys
+  readonly ownerEpoch: number
+  close(): Promise<void>
+}
+
+export function kernelStorePath(config: Pick<KernelConfig, 'stateDirectory'>): string {
+  return join(config.stateDirectory, STORE_FILE)
+}
+
+/** Makes the kernel's store, once. @throws BrokerError `storage` when it stands already. */
+export async function provisionKernel(
+  config: Pick<KernelConfig, 'stateDirectory'>,
+  clock: Clock,
+): Promise<void> {
+  await provisionStore(kernelStorePath(config), KERNEL_STORE_SCHEMA, { clock })
+}
+
+/** Opens store and sockets and serves until it is closed. The keys stay the caller's to wipe. */
+export async function startKernel(options: StartOptions): Promise<RunningKernel> {
+  assertComplete(options)
+  const { atCutpoint, clock, config, keys, ownerWaitMs, records } = options
+  const tables = await openTables(kernelStorePath(config), {
+    clock,
+    ...(ownerWaitMs === undefined ? {} : { ownerWaitMs }),
+    ...(atCutpoint === undefined ? {} : { atCutpoint }),
+  })
+  const store = new EmbeddedAdmissionStore(tables)
+  const context: KernelContext = { clock, config, keys, log: options.log ?? (() => {}), records, store }
+  const nonces = new NonceLifetimes(clock, config.nonce.ttlSeconds)
+  const settlement = new Settlement(context, nonces)
+  const kernel = new Kernel(context, nonces, settlement)
+  const listeners: Listener[] = []
+  const close = async (): Promise<void> => {
+    await Promise.all(listeners.map(listener => listener.close()))
+    await settlement.close()
+    await store.close()
+  }
+  try {
+    listeners.push(await listen(authoritySocket(context)))
+    listeners.push(await listen(hostSocket(context, kernel)))
+    await settlement.start()
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { close, kernel, ownerEpoch: store.ownerEpoch, publicKeys: publicKeysOf(keys) }
+}
+
+function publicKeysOf({ authority, issuer, kernel }: KernelContext['keys']): KernelPublicKeys {
+  return { authority: authority.publicKey, issuer: issuer.publicKey, kernel: kernel.publicKey }
+}
+
+function hostSocket(context: KernelContext, kernel: Kernel): ListenOptions {
+  const { clock, config, log } = context
+  return {
+    ...sharedOptions(context),
+    path: config.hostSocketPath,
+    admission: new FrameAdmission(),
+    admit: peer => judgePeer(peer, config.clients) !== undefined,
+    async onConnection(connection, peer) {
+      const caller = judgePeer(peer, config.clients)
+      if (caller === undefined) return
+      await serveHost({ caller, clock, connection, kernel, log, peer, tenantScope: config.tenantScope })
+    },
+  }
+}
+
+function authoritySocket(context: KernelContext): ListenOptions {
+  const { broker, authoritySocketPath } = context.config
+  const allowed = [{ uid: broker.uid, gids: [broker.gid] }]
+  return {
+    ...sharedOptions(context),
+    path: authoritySocketPath,
+    admission: new FrameAdmission(),
+    admit: peer => judgePeer(peer, allowed) !== undefined,
+    onConnection: (connection, peer) => serveAuthority(context, connection, peer),
+  }
+}
+
+function sharedOptions({ clock, config, log }: KernelContext) {
+  return {
+    clock,
+    mode: 'stream',
+    socketGid: config.socketGid,
+    onFault(error: unknown) {
+      const sentence = error instanceof Error ? error.message : 'unknown fault'
+      log({ level: 'error', event: 'listener_fault', sentence })
+    },
+    onRefused({ pid, reason, uid }: { reason: string; uid: number | null; pid: number | null }) {
+      const refused: KernelEvent = { level: 'warn', event: 'connection_refused', reason, uid, pid }
+      log(refused)
+    },
+  } as const
+}
