@@ -1,0 +1,4 @@
+// What the package exports as `chio-broker/kernel`: an embedding starts a kernel over a store of its own.
+export type { BrokerRecords, RetainedAttempt, Unanswered } from './broker-records.js'
+export { type KernelConfig, parseKernelConfig, readKernelConfig } from './config.js'
+export { provisionKernel, startKernel } from './start-kernel.js'
