@@ -3,7 +3,7 @@
 
 import type { Clock } from '../../protocol/clock.js'
 import { BrokerError } from '../../protocol/errors.js'
-import { DeadlineWatch, hasPassed } from './deadline-watch.js'
+import { whenPassed } from '../../system/deadline.js'
 
 const NS_PER_MS = 1_000_000n
 
@@ -11,17 +11,16 @@ export class OpeningBudget {
   readonly #controller = new AbortController()
   readonly #clock: Clock
   readonly #deadlineBootNs: bigint
-  readonly #watch: DeadlineWatch
-  readonly #unfollow: () => void
+  #unwatch: () => void = () => undefined
+  #unfollow: () => void = () => undefined
 
   /** @param parent ends this budget too, with its own reason. */
   constructor(clock: Clock, deadlineBootNs: bigint, parent?: AbortSignal) {
     this.#clock = clock
     this.#deadlineBootNs = deadlineBootNs
-    this.#watch = new DeadlineWatch(clock, deadlineBootNs, () => this.cancel(deadlineRefusal()))
-    this.#unfollow = this.#follow(parent)
-    if (hasPassed(clock, deadlineBootNs)) this.cancel(deadlineRefusal())
     if (parent?.aborted === true) this.cancel(refusalIn(parent))
+    this.#unfollow = this.#follow(parent)
+    this.#unwatch = whenPassed(clock, deadlineBootNs, () => this.cancel(deadlineRefusal()))
   }
 
   /** Aborts with a BrokerError as its reason. */
@@ -37,7 +36,7 @@ export class OpeningBudget {
 
   /** Stops timers and listening; the signal never aborts after this. */
   end(): void {
-    this.#watch.stop()
+    this.#unwatch()
     this.#unfollow()
   }
 

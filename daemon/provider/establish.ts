@@ -23,6 +23,7 @@ export async function establish(
   route: ProviderRoute,
   signal: AbortSignal,
 ): Promise<TLSSocket> {
+  if (signal.aborted) throw refusalIn(signal)
   const socket = connect({ host: address, port: route.port, noDelay: true, autoSelectFamily: false })
   await whenReady(socket, 'connect', signal)
   assertPinned(socket, address)

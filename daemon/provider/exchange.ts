@@ -3,11 +3,11 @@
 // rejected after acceptance. Must never send again, for no method and no fault.
 // Source: broker wire §8.4 (order of failures), §13; RFC 9110 §9.2.2 (why even GET is not repeated here).
 
+import { hasPassed, whenPassed } from '../../system/deadline.js'
 import type { Clock } from '../../protocol/clock.js'
 import type { HeaderField, Method } from '../../protocol/destination.js'
 import { BrokerError } from '../../protocol/errors.js'
 import type { ExchangeSink, ProviderConnection } from './connection.js'
-import { DeadlineWatch, hasPassed } from './deadline-watch.js'
 import { retainHeaders } from './response-headers.js'
 import { type ReceivedResponse, ResponseReader } from './response-reader.js'
 import { ResponseRefused, type ResponseRefusal } from './response-refusal.js'
@@ -84,7 +84,7 @@ class RunningExchange implements ExchangeSink {
   readonly #request: Uint8Array
   readonly #terms: ExchangeTerms
   readonly #reader: ResponseReader
-  #watch: DeadlineWatch | undefined
+  #unwatch: () => void = () => undefined
   #settlement: Settlement | undefined
 
   constructor(connection: ProviderConnection, request: Uint8Array, terms: ExchangeTerms) {
@@ -100,7 +100,7 @@ class RunningExchange implements ExchangeSink {
     if (hasPassed(clock, deadlineBootNs)) return this.#end(notSent('deadline_passed'))
     if (!this.#connection.isAlive()) return this.#end(notSent('connection_lost'))
     this.#connection.send(this.#request, this)
-    this.#watch = new DeadlineWatch(clock, deadlineBootNs, () => this.#end(unknown('deadline_passed')))
+    this.#unwatch = whenPassed(clock, deadlineBootNs, () => this.#end(unknown('deadline_passed')))
   }
 
   written(): void {
@@ -109,7 +109,8 @@ class RunningExchange implements ExchangeSink {
 
   received(chunk: Uint8Array): void {
     if (this.#settlement === undefined) return
-    if (this.#watch?.passed() === true) return this.#end(unknown('deadline_passed'))
+    const { clock, deadlineBootNs } = this.#terms
+    if (hasPassed(clock, deadlineBootNs)) return this.#end(unknown('deadline_passed'))
     try {
       this.#reader.push(chunk)
       if (this.#reader.complete) this.#end(this.#judge(this.#reader.result()))
@@ -154,7 +155,7 @@ class RunningExchange implements ExchangeSink {
   #close(): Settlement | undefined {
     const settlement = this.#settlement
     this.#settlement = undefined
-    this.#watch?.stop()
+    this.#unwatch()
     return settlement
   }
 }

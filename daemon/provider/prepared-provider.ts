@@ -2,8 +2,8 @@
 // commit, replaced at most once while nothing is committed. After the commit nobody asks it again, so
 // that no code path here can turn one execution into two.
 
-import { setImmediate as turnOfLoop } from 'node:timers/promises'
 import { BrokerError, isBrokerError } from '../../protocol/errors.js'
+import { turnOfLoop } from '../turn-of-loop.js'
 import { type OpeningTerms, ProviderConnection } from './connection.js'
 
 export class PreparedProvider {
