@@ -5,7 +5,7 @@
 import type { AdminOperation } from '../protocol/administration.js'
 import { decode, encode } from '../protocol/codec.js'
 import {
-  AdminMutationReceiptBody,
+  type AdminMutationReceiptBody,
   CapabilityControlCommand,
   CapabilityStatusResponse,
   checkMutation,

@@ -81,7 +81,15 @@ class RunningBroker implements Broker {
     masterKey.fill(0)
     const recorder = new Recorder({ store, clock, receiptKey, responses, log })
     this.#parts = {
-      ...{ config, clock, log, store, receiptKey, credentials, responses, recorder, atCutpoint },
+      config,
+      clock,
+      log,
+      store,
+      receiptKey,
+      credentials,
+      responses,
+      recorder,
+      atCutpoint,
       authority: new AuthorityClient({ config, clock, key: receiptKey }),
       desk: new SlotDesk({ clock, recorder, log, decryptions: () => credentials.decryptions }),
       localProviders: new LocalProviders(config.localProviders),
@@ -126,7 +134,7 @@ class RunningBroker implements Broker {
     const holder = desk.holder
     if (holder !== undefined && !holder.isCommitted) desk.end(holder, new Refused('broker_stopping'))
     if (holder?.isCommitted === true) await within(holder.settled, clock, holder.governingBootNs)
-    const answered = Promise.allSettled([...this.#serving])
+    const answered = Promise.allSettled(this.#serving)
     await within(answered, clock, bootNsAfter(clock, holder === undefined ? 0 : config.writeTimeoutMs))
     await this.#listener?.close()
     authority.close()

@@ -2,7 +2,7 @@
 // Must never: decrypt a secret before the dispatch commit, replace a version, or say more of one than reference,
 // placement and whether it is enabled.
 // Source: the broker protocol's credential custody, section 15; RFC 5869, RFC 8439.
-import { type CredentialMutation, type CredentialList } from '../protocol/credential-mutation.js'
+import type { CredentialList, CredentialMutation } from '../protocol/credential-mutation.js'
 import { decode, encode, identifier, type Infer, object } from '../protocol/codec.js'
 import { CredentialRef } from '../protocol/destination.js'
 import { BrokerError } from '../protocol/errors.js'

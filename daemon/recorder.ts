@@ -117,7 +117,9 @@ export class Recorder {
       })
       .finally(() => this.#pending.delete(attemptId))
     this.#pending.set(attemptId, durable)
-    durable.catch(error => this.#parts.log.error({ attemptId, ...faultFields(error) }, 'end not recorded'))
+    durable.catch((error: unknown) =>
+      this.#parts.log.error({ attemptId, ...faultFields(error) }, 'end not recorded'),
+    )
     return { tried: first.then(ignore, ignore), durable }
   }
 

@@ -1,5 +1,6 @@
 // Owns docs/refusals.md as text: the refusal table, one row a reason and moment. A test compares the two.
-import { peerSees, REFUSALS, type RefusalRow } from './refusals.js'
+import { peerSees, type RefusalRow } from './refusal-row.js'
+import { REFUSALS } from './refusals.js'
 
 const HEAD = `# Refusals
 

@@ -1,0 +1,167 @@
+// Owns attempts of broker tests, made as a kernel and a host would: minted, proven, derived, authorized, with the
+// world's keys. A member of any document can be given another value, so that one thing alone is wrong.
+import { randomBytes } from 'node:crypto'
+import type { AuthorizedAttempt } from '../../client/broker-client.js'
+import { type Preparation, prepareDispatchConnection } from '../../client/prepare.js'
+import { systemClock } from '../../native/clock.js'
+import { CAPABILITY_SCHEMA, type BrokerCapabilityBody, signCapability } from '../../protocol/capability.js'
+import { destinationFromUrl } from '../../protocol/destination.js'
+import {
+  type BrokerExecuteRequest,
+  type BrokerRequest,
+  EXECUTE_SCHEMA,
+  signProof,
+} from '../../protocol/execute-request.js'
+import { authorityMetadataDigest, revocationAuthorityDomain } from '../../protocol/hold.js'
+import { placementHeader } from '../../protocol/placement.js'
+import {
+  type AttemptRegistration,
+  buildRegistration,
+  type RegistrationAction,
+  registrationDigest,
+  signRegistrationAuthorization,
+} from '../../protocol/registration.js'
+import { AUDIENCE, type BrokerWorld, GRANT_ID, nowUnixSeconds, TENANT } from './broker-world.js'
+
+export interface AttemptOptions {
+  readonly body?: Uint8Array
+  readonly grantId?: string
+  readonly grantMaximum?: number
+  readonly capabilityLifetimeSeconds?: number
+  readonly nonceTtlSeconds?: number
+  readonly timeoutMs?: number
+  readonly responseLimitBytes?: number
+  readonly method?: string
+  readonly capability?: Partial<BrokerCapabilityBody>
+  readonly credentialVersion?: number
+}
+
+export class TestAttempt {
+  readonly request: BrokerExecuteRequest
+  readonly registration: AttemptRegistration
+  readonly #world: BrokerWorld
+
+  constructor(world: BrokerWorld, options: AttemptOptions) {
+    this.#world = world
+    const nonce = randomBytes(16).toString('hex')
+    const request = requestOf(world, options)
+    const capability = signCapability(capabilityBody(world, options, request, nonce), world.keys.issuer)
+    const proof = signProof(
+      capability,
+      request,
+      { nonce, issuedAtUnixSeconds: nowUnixSeconds() },
+      world.keys.caller,
+    )
+    this.request = { capability, invocationId: `invocation-${nonce}`, proof, request, schema: EXECUTE_SCHEMA }
+    const authority = world.keys.authority.publicKey
+    this.registration = buildRegistration(this.request, {
+      operationId: randomBytes(32).toString('hex'),
+      quotas: [
+        { keyId: capability.body.brokerQuotaKeyId, maximumExecutions: capability.body.maximumExecutions },
+        { keyId: capability.body.parentCapabilityId, maximumExecutions: options.grantMaximum ?? 1_000_000 },
+      ],
+      authorityMetadataDigest: authorityMetadataDigest(authority),
+      revocationAuthorityDomain: revocationAuthorityDomain(authority),
+    })
+  }
+
+  get attemptId(): string {
+    return this.registration.ids.attemptId
+  }
+
+  authorized(action: RegistrationAction, key = this.#world.keys.authority): AuthorizedAttempt {
+    const authorization = signRegistrationAuthorization(
+      {
+        action,
+        registrationDigest: registrationDigest(this.registration),
+        tenantScope: TENANT,
+        issuedAtUnixSeconds: nowUnixSeconds(),
+      },
+      key,
+    )
+    return { authorization, registration: this.registration, request: this.request }
+  }
+
+  register() {
+    return this.#world.client.register(this.authorized('register'))
+  }
+
+  prepare(): Promise<Preparation> {
+    return prepareDispatchConnection(this.#world.pins, this.authorized('prepare'), systemClock)
+  }
+
+  release() {
+    return this.#world.client.release(this.authorized('release'))
+  }
+
+  status() {
+    return this.#world.client.attemptStatus(this.attemptId)
+  }
+
+  replay(budgetMs = 5_000) {
+    return this.#world.client.replayResponse(this.request, budgetMs)
+  }
+}
+
+function requestOf(world: BrokerWorld, options: AttemptOptions): BrokerRequest {
+  const url =
+    world.config.localProviders.length > 0 ? world.provider.url('/issues') : 'https://provider.test/issues'
+  return {
+    approvedPreviewSha256: null,
+    body: options.body ?? Buffer.from('{"title":"it broke"}'),
+    destination: destinationFromUrl(url, options.method ?? 'POST'),
+    headers: [{ name: 'content-type', value: Buffer.from('application/json') }],
+    options: {
+      responseLimitBytes: options.responseLimitBytes ?? 65_536,
+      streaming: false,
+      timeoutMs: options.timeoutMs ?? 5_000,
+    },
+  }
+}
+
+function capabilityBody(
+  world: BrokerWorld,
+  options: AttemptOptions,
+  request: BrokerRequest,
+  nonce: string,
+): BrokerCapabilityBody {
+  const now = nowUnixSeconds()
+  const parentCapabilityId = options.grantId ?? GRANT_ID
+  const caller = world.keys.caller.publicKey
+  return {
+    audience: AUDIENCE,
+    brokerQuotaKeyId: `capability-${nonce}`,
+    capabilityId: `capability-${nonce}`,
+    constraints: {
+      allowedCallerHeaders: ['content-type'],
+      maximumBodyBytes: 524_288,
+      maximumResponseBytes: 2_097_152,
+      maximumTimeoutMs: 120_000,
+      providerOwnedHeaders: [placementHeader({ kind: 'bearer_authorization' })],
+      redirectPolicy: 'disabled',
+      requiredBodySha256: null,
+      requiredPreviewSha256: null,
+      streamingAllowed: false,
+    },
+    consumption: 'capture_before_dispatch',
+    credential: { credentialId: 'issues', provider: 'tracker', version: options.credentialVersion ?? 1 },
+    destination: request.destination,
+    expiresAtUnixSeconds: now + (options.capabilityLifetimeSeconds ?? 600),
+    issuedAtUnixSeconds: now - 1,
+    issuer: world.keys.issuer.publicKey,
+    maximumExecutions: 1,
+    notBeforeUnixSeconds: now - 1,
+    parentCapabilityId,
+    proof: { callerPublicKey: caller, mode: 'public_key', nonceTtlSeconds: options.nonceTtlSeconds ?? 300 },
+    providerAdapterId: 'https-json',
+    providerAdapterVersion: 1,
+    revocationId: `revocation-${parentCapabilityId}`,
+    schema: CAPABILITY_SCHEMA,
+    subject: caller,
+    ...options.capability,
+  }
+}
+
+export function nowUnixSeconds(): number {
+  return Math.floor(Date.now() / 1000)
+}
