@@ -1,0 +1,108 @@
+#!/usr/bin/env node
+// The kernel daemon. Wiring only: hygiene, configuration, keys, the broker's records, start, signals.
+// Must never: read a key or a configuration before the process is fit to hold one.
+import { parseArgs } from 'node:util'
+import { pino } from 'pino'
+import { BrokerRecordsClient } from '../client/broker-records.js'
+import { type KernelConfig, readKernelConfig } from '../kernel/config.js'
+import { KERNEL_KEY_NAMES, type KeyChoices, readKernelKeys } from '../kernel/kernel-keys.js'
+import type { KernelLog } from '../kernel/kernel-context.js'
+import { provisionKernel, startKernel } from '../kernel/start-kernel.js'
+import { systemClock } from '../native/clock.js'
+import { ERROR_CODES } from '../protocol/error-codes.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
+import { MAXIMUM_REQUEST_FRAME_BYTES, MAXIMUM_RESPONSE_FRAME_BYTES } from '../protocol/limits.js'
+import { startupHygiene } from '../system/startup.js'
+
+const FORMS = ['file', 'fd', 'credential'] as const
+const USAGE = `chio-kerneld --config FILE [--provision] and one of --X-key-file PATH, --X-key-fd N, --X-key-credential NAME for each X of ${KERNEL_KEY_NAMES.join(', ')}`
+
+const log = pino(
+  { name: 'chio-kerneld', timestamp: () => `,"time":${systemClock.unixMs()}` },
+  pino.destination({ dest: 2, sync: true }),
+)
+const logEvent: KernelLog = ({ level, ...fields }) => log[level](fields)
+
+interface Arguments {
+  readonly config: string
+  /** Make the store and end: done once, by init; serving never makes one. */
+  readonly provision: boolean
+  readonly keys: KeyChoices
+}
+
+function readArguments(args: readonly string[]): Arguments {
+  const { config, provision, ...values } = parse(args)
+  if (typeof config !== 'string') throw usage('--config FILE')
+  const text = (name: string, form: string): string | undefined => {
+    const value = values[`${name}-key-${form}`]
+    return typeof value === 'string' ? value : undefined
+  }
+  const keys = KERNEL_KEY_NAMES.map(name => [
+    name,
+    Object.fromEntries(FORMS.map(form => [form, text(name, form)])),
+  ])
+  return { config, keys: Object.fromEntries(keys) as KeyChoices, provision: provision === true }
+}
+
+function parse(args: readonly string[]): Record<string, string | boolean | undefined> {
+  const keyOptions = KERNEL_KEY_NAMES.flatMap(name => FORMS.map(form => `${name}-key-${form}`))
+  const options = Object.fromEntries(
+    ['config', ...keyOptions].map(name => [name, { type: 'string' } as const]),
+  )
+  try {
+    const all = { ...options, provision: { type: 'boolean' } as const }
+    return parseArgs({ args: [...args], options: all, strict: true, allowPositionals: false }).values
+  } catch {
+    throw usage('known options alone')
+  }
+}
+
+function usage(expected: string): BrokerError {
+  return new BrokerError('usage', `arguments refused: expected ${expected}; ${USAGE}`)
+}
+
+/** The kernel is a client of the broker like any host; its own sockets say whether both are one uid. */
+function brokerRecords({ broker, socketGid, tenantScope }: KernelConfig): BrokerRecordsClient {
+  const pins = {
+    socketPath: broker.socketPath,
+    uid: broker.uid,
+    socketGid: socketGid === null ? null : broker.gid,
+    receiptKey: broker.receiptKey,
+    tenantScope,
+    requestFrameBytes: MAXIMUM_REQUEST_FRAME_BYTES,
+    responseFrameBytes: MAXIMUM_RESPONSE_FRAME_BYTES,
+  }
+  return new BrokerRecordsClient(pins, systemClock)
+}
+
+async function serve(config: KernelConfig, choices: KeyChoices): Promise<void> {
+  const keys = readKernelKeys(choices)
+  const records = brokerRecords(config)
+  const running = await startKernel({ clock: systemClock, config, keys, log: logEvent, records })
+  const stop = (signal: NodeJS.Signals): void => {
+    log.info({ event: 'stopping', signal })
+    running.close().then(() => {
+      keys.wipe()
+      process.exit(0)
+    }, end)
+  }
+  process.once('SIGTERM', stop).once('SIGINT', stop)
+  log.info({ event: 'ready', ownerEpoch: running.ownerEpoch, ...running.publicKeys })
+}
+
+async function main(): Promise<void> {
+  startupHygiene()
+  const given = readArguments(process.argv.slice(2))
+  const config = readKernelConfig(given.config)
+  if (given.provision) await provisionKernel(config, systemClock)
+  else await serve(config, given.keys)
+}
+
+function end(error: unknown): never {
+  const code = isBrokerError(error) ? error.code : 'fault'
+  const sentence = error instanceof Error ? error.message : 'unknown fault'
+  log.fatal({ event: 'ended', code, sentence })
+  process.exit(isBrokerError(error) ? ERROR_CODES[error.code].exitCode : 1)
+}
+
+main().catch(end)
