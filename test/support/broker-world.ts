@@ -20,11 +20,8 @@ import { type SigningKey, signingKey } from '../../protocol/keys.js'
 import type { CredentialPlacement } from '../../protocol/placement.js'
 import { TestAuthority } from './authority.js'
 import { startProvider, type TestProvider } from './provider.js'
-import { type AttemptOptions, TestAttempt } from './test-attempt.js'
+import { type AttemptOptions, AUDIENCE, nowUnixSeconds, TENANT, TestAttempt } from './test-attempt.js'
 
-export const TENANT = 'tenant-a'
-export const AUDIENCE = 'chio-broker'
-export const GRANT_ID = 'grant-1'
 export const SECRET = 'canary-secret-token-8391'
 
 export interface WorldOptions {

@@ -21,7 +21,15 @@ import {
   registrationDigest,
   signRegistrationAuthorization,
 } from '../../protocol/registration.js'
-import { AUDIENCE, type BrokerWorld, GRANT_ID, nowUnixSeconds, TENANT } from './broker-world.js'
+import type { BrokerWorld } from './broker-world.js'
+
+export const TENANT = 'tenant-a'
+export const AUDIENCE = 'chio-broker'
+export const GRANT_ID = 'grant-1'
+
+export function nowUnixSeconds(): number {
+  return Math.floor(Date.now() / 1000)
+}
 
 export interface AttemptOptions {
   readonly body?: Uint8Array
