@@ -169,7 +169,3 @@ function capabilityBody(
     ...options.capability,
   }
 }
-
-export function nowUnixSeconds(): number {
-  return Math.floor(Date.now() / 1000)
-}
