@@ -19,11 +19,16 @@ def report(name, value):
 
 
 def own_descriptors():
-    listing = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)
+    """Asked one by one: to list a folder would need a descriptor of its own."""
+    return [descriptor for descriptor in range(256) if is_open(descriptor)]
+
+
+def is_open(descriptor):
     try:
-        return sorted(int(name) for name in os.listdir(listing) if int(name) != listing)
-    finally:
-        os.close(listing)
+        os.fstat(descriptor)
+        return True
+    except OSError:
+        return False
 
 
 def socket_attempts():

@@ -11,12 +11,20 @@
 
 #include "cage-init.h"
 
+/* A launcher may live under a lower hard limit than the plan's (its own core limit is 0): the lower one holds. */
+static void set_limit(__rlimit_resource_t resource, struct rlimit wanted) {
+  struct rlimit current;
+  if (getrlimit(resource, &current) != 0) fail("getrlimit", errno);
+  if (current.rlim_max < wanted.rlim_max) wanted = (struct rlimit){current.rlim_max, current.rlim_max};
+  if (setrlimit(resource, &wanted) != 0) fail("setrlimit", errno);
+}
+
 /* The descriptor limit comes last and alone: it would forbid the slots that are still to be filled. */
 void set_limits(const struct plan *plan, bool descriptors) {
   for (size_t i = 0; i < plan->limit_count; i++) {
     const struct limit *limit = &plan->limits[i];
     if ((limit->resource == RLIMIT_NOFILE) != descriptors) continue;
-    if (setrlimit((__rlimit_resource_t)limit->resource, &limit->value) != 0) fail("setrlimit", errno);
+    set_limit((__rlimit_resource_t)limit->resource, limit->value);
   }
 }
 
