@@ -25,7 +25,12 @@ export interface ToolEnd {
 const STATUS_MAXIMUM_BYTES = 32
 const LAST_WORDS_CHARACTERS = 200
 
-const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
+/** The first of two names for one number: SIGABRT, not SIGIOT. */
+const SIGNAL_NAMES = new Map(
+  Object.entries(constants.signals)
+    .reverse()
+    .map(([name, number]) => [number, name]),
+)
 
 function parseEnd(text: string): ToolEnd {
   const match = /^(exit|signal) (\d+)$/.exec(text)
@@ -44,6 +49,8 @@ export class CageProcess {
   readonly #status: number
   readonly #open: Set<number>
   readonly #pidfds: number[] = []
+  #wardenPidfd: number | null = null
+  #ending: Promise<void> | null = null
 
   constructor(child: ChildProcess, pipes: ToolPipes, descriptors: ProcessDescriptors) {
     this.pipes = pipes
@@ -61,7 +68,8 @@ export class CageProcess {
 
   /** Process 1 of the cage, known once cage-init spoke. */
   watchWarden(pid: number): void {
-    this.#pidfds.push(pidfdOpen(pid))
+    this.#wardenPidfd = pidfdOpen(pid)
+    this.#pidfds.push(this.#wardenPidfd)
   }
 
   /** What bwrap wrote before any tool ran, for the refusal: one bounded, escaped line. */
@@ -99,12 +107,22 @@ export class CageProcess {
     this.closeControl()
   }
 
-  /** Kills what is left and gives every descriptor back. May be called again. */
-  async end(): Promise<void> {
+  /** Kills what is left, waits until it is gone, and gives every descriptor back. May be called again. */
+  async end(deadlineBootNs: bigint): Promise<void> {
+    this.#ending ??= this.#end(deadlineBootNs)
+    return this.#ending
+  }
+
+  /** bwrap, outside, dies at once; process 1 is gone when all others of its namespace are. */
+  async #end(deadlineBootNs: bigint): Promise<void> {
     this.kill()
     await this.exited
-    for (const fd of this.#open) this.#close(fd)
-    for (const pidfd of this.#pidfds.splice(0)) closeDescriptor(pidfd)
-    this.pipes.destroy()
+    try {
+      if (this.#wardenPidfd !== null) await awaitReadable(this.#wardenPidfd, deadlineBootNs)
+    } finally {
+      for (const fd of this.#open) this.#close(fd)
+      for (const pidfd of this.#pidfds.splice(0)) closeDescriptor(pidfd)
+      this.pipes.destroy()
+    }
   }
 }

@@ -43,7 +43,7 @@ async function refusing<T>(cage: Cage, step: () => Promise<T>): Promise<T> {
   try {
     return await step()
   } catch (error) {
-    await cage.process.end()
+    await cage.process.end(cage.deadline())
     throw refusedBy(error, 'cage')
   }
 }
@@ -105,7 +105,7 @@ export class WaitingCage {
 
   async close(): Promise<void> {
     this.#used = true
-    await this.#cage.process.end()
+    await this.#cage.process.end(this.#cage.deadline())
   }
 }
 
@@ -146,6 +146,6 @@ export class ArmedCage {
 
   async close(): Promise<void> {
     this.#used = true
-    await this.#cage.process.end()
+    await this.#cage.process.end(this.#cage.deadline())
   }
 }

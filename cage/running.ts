@@ -41,7 +41,7 @@ export class RunningCage {
       const word = await receiveWord(control, this.#deadline())
       if (word !== ENDED) throw refusedCheck('cage-init', 'the exec of the tool', 'another word')
     } catch (error) {
-      await this.#process.end()
+      await this.#process.end(this.#deadline())
       throw refusedBy(error, 'exec')
     }
     this.#process.closeControl()
@@ -57,7 +57,7 @@ export class RunningCage {
       const truncated = pipes.stdout.truncated || pipes.stderr.truncated
       return { ...end, stdout: pipes.stdout.bytes(), stderr: pipes.stderr.bytes(), truncated }
     } finally {
-      await this.#process.end()
+      await this.#process.end(this.#deadline())
     }
   }
 
