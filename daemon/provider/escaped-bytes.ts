@@ -1,6 +1,6 @@
-// Owns the reading of text under the escapes that web programs write: percent (RFC 3986 §2.1), JSON and
-// JavaScript (RFC 8259 §7), HTML character references. One byte at a time over the received bytes, so
-// that no decoded copy of a secret ever exists. An escape that is not one of these is its own bytes.
+// Owns the reading of the escapes that web programs write: percent (RFC 3986 §2.1), JSON and JavaScript
+// (RFC 8259 §7), HTML character references. One escape at a time over the received bytes, so that no
+// decoded copy of a secret ever exists. What is not one of these stands for itself.
 
 const PERCENT = 0x25
 const AMPERSAND = 0x26
@@ -15,103 +15,97 @@ const NAMED: readonly (readonly [reference: Uint8Array, byte: number])[] = [
 ]
 /** `&#x0000041;`: leading zeros are allowed, endless ones are not worth following. */
 const MAXIMUM_REFERENCE_DIGITS = 8
+const NOT_A_BYTE = 256
 
-/** The sign that opens an escape: percent, backslash or ampersand. */
-export type EscapeSign = 0x25 | 0x5c | 0x26
-const SIGNS: readonly EscapeSign[] = [PERCENT, BACKSLASH, AMPERSAND]
+/** A set of bytes: 1 where a byte belongs to it. */
+export type ByteSet = Uint8Array
 
 /**
- * The readings under which bytes can mean something else than themselves: each kind of escape that occurs
- * alone, and all together. Alone matters: in JSON a `%41` is three characters. Mostly there is none.
+ * One escape as a number, so that a pass over megabytes allocates nothing: its length in the low four
+ * bits, above them the byte it stands for (256 when it stands for none).
  */
-export function readingsOf(bytes: Uint8Array): readonly (readonly EscapeSign[])[] {
-  const present = SIGNS.filter(sign => bytes.includes(sign))
-  const alone = present.map(sign => [sign])
-  return present.length > 1 ? [...alone, present] : alone
+export type PackedEscape = number
+export const NO_ESCAPE: PackedEscape = 0
+export const lengthOf = (escape: PackedEscape): number => escape & 15
+export const unitOf = (escape: PackedEscape): number => escape >> 4
+
+export function byteSet(bytes: Iterable<number>): ByteSet {
+  const set = new Uint8Array(256)
+  for (const byte of bytes) set[byte] = 1
+  return set
 }
 
-export class EscapedBytes {
-  readonly #bytes: Uint8Array
-  readonly #percent: boolean
-  readonly #backslash: boolean
-  readonly #ampersand: boolean
-  #at = 0
-  /** The decoded unit that `next` read; above 255 when it is no byte. */
-  unit = 0
+const SIGNS = byteSet([PERCENT, BACKSLASH, AMPERSAND])
 
-  /** @param signs the escapes to read; all else stands for itself. */
-  constructor(bytes: Uint8Array, signs: readonly EscapeSign[]) {
-    this.#bytes = bytes
-    this.#percent = signs.includes(PERCENT)
-    this.#backslash = signs.includes(BACKSLASH)
-    this.#ampersand = signs.includes(AMPERSAND)
+/** The escape that opens at a position, or `NO_ESCAPE`. */
+export function escapeAt(bytes: Uint8Array, at: number): PackedEscape {
+  switch (bytes[at]) {
+    case PERCENT:
+      return packed(numberAt(bytes, at + 1, 2, 16), 3)
+    case BACKSLASH:
+      return scriptEscape(bytes, at)
+    case AMPERSAND:
+      return bytes[at + 1] === 0x23 ? numericReference(bytes, at) : namedReference(bytes, at)
+    default:
+      return NO_ESCAPE
   }
+}
 
-  /** Reads one unit; false at the end. */
-  next(): boolean {
-    if (this.#at >= this.#bytes.length) return false
-    const byte = this.#bytes[this.#at] as number
-    const escaped =
-      (byte === PERCENT && this.#percent && this.#hex(1, 2)) ||
-      (byte === BACKSLASH && this.#backslash && this.#script()) ||
-      (byte === AMPERSAND && this.#ampersand && this.#reference())
-    if (!escaped) this.#yield(byte, 1)
-    return true
+/**
+ * The signs whose escapes stand for a wanted byte somewhere. Ordinary text has many escapes and hardly one
+ * of them: `\"`, `\n`, `%20` and `&amp;` hide no token.
+ */
+export function signsHiding(bytes: Uint8Array, wanted: ByteSet): number[] {
+  const found = new Set<number>()
+  for (let at = 0; at < bytes.length; at++) {
+    const sign = bytes[at] as number
+    if (SIGNS[sign] === 0) continue
+    const escape = escapeAt(bytes, at)
+    if (escape !== NO_ESCAPE && wanted[unitOf(escape)] === 1) found.add(sign)
   }
+  return [...found]
+}
 
-  #yield(unit: number, length: number): true {
-    this.unit = unit
-    this.#at += length
-    return true
-  }
+function packed(value: number, length: number): PackedEscape {
+  if (value < 0) return NO_ESCAPE
+  return ((value > 255 ? NOT_A_BYTE : value) << 4) | length
+}
 
-  #peek(offset: number): number {
-    return this.#bytes[this.#at + offset] ?? -1
-  }
+function scriptEscape(bytes: Uint8Array, at: number): PackedEscape {
+  const kind = bytes[at + 1]
+  if (kind === 0x75) return packed(numberAt(bytes, at + 2, 4, 16), 6)
+  if (kind === 0x78) return packed(numberAt(bytes, at + 2, 2, 16), 4)
+  const itself = kind === BACKSLASH || kind === 0x22 || kind === 0x27 || kind === 0x2f
+  return itself ? packed(kind, 2) : NO_ESCAPE
+}
 
-  /** `digits` hex digits at `offset`, and nothing more. */
-  #hex(offset: number, digits: number): boolean {
-    const value = this.#number(offset, digits, 16)
-    return value !== null && this.#yield(value, offset + digits)
-  }
+function namedReference(bytes: Uint8Array, at: number): PackedEscape {
+  const named = NAMED.find(([reference]) => reference.every((byte, index) => bytes[at + index] === byte))
+  return named === undefined ? NO_ESCAPE : packed(named[1], named[0].length)
+}
 
-  #script(): boolean {
-    const kind = this.#peek(1)
-    if (kind === 0x75) return this.#hex(2, 4)
-    if (kind === 0x78) return this.#hex(2, 2)
-    const itself = kind === BACKSLASH || kind === 0x22 || kind === 0x27 || kind === 0x2f
-    return itself && this.#yield(kind, 2)
-  }
+function numericReference(bytes: Uint8Array, at: number): PackedEscape {
+  const isHex = bytes[at + 2] === 0x78 || bytes[at + 2] === 0x58
+  const start = at + (isHex ? 3 : 2)
+  let digits = 0
+  while (digits < MAXIMUM_REFERENCE_DIGITS && bytes[start + digits] !== SEMICOLON) digits++
+  if (digits === 0 || bytes[start + digits] !== SEMICOLON) return NO_ESCAPE
+  return packed(numberAt(bytes, start, digits, isHex ? 16 : 10), start + digits + 1 - at)
+}
 
-  #reference(): boolean {
-    if (this.#peek(1) === 0x23) return this.#numericReference()
-    const named = NAMED.find(([reference]) => reference.every((byte, index) => this.#peek(index) === byte))
-    return named !== undefined && this.#yield(named[1], named[0].length)
+/** The number of exactly `digits` digits, or -1. */
+function numberAt(bytes: Uint8Array, start: number, digits: number, base: 10 | 16): number {
+  let value = 0
+  for (let index = start; index < start + digits; index++) {
+    const digit = digitOf(bytes[index] ?? 0)
+    if (digit >= base) return -1
+    value = value * base + digit
   }
-
-  #numericReference(): boolean {
-    const isHex = (this.#peek(2) | 0x20) === 0x78
-    const offset = isHex ? 3 : 2
-    let digits = 0
-    while (digits < MAXIMUM_REFERENCE_DIGITS && this.#peek(offset + digits) !== SEMICOLON) digits++
-    if (digits === 0 || this.#peek(offset + digits) !== SEMICOLON) return false
-    const value = this.#number(offset, digits, isHex ? 16 : 10)
-    return value !== null && this.#yield(value, offset + digits + 1)
-  }
-
-  #number(offset: number, digits: number, base: 10 | 16): number | null {
-    let value = 0
-    for (let index = 0; index < digits; index++) {
-      const digit = digitOf(this.#peek(offset + index))
-      if (digit >= base) return null
-      value = value * base + digit
-    }
-    return value
-  }
+  return value
 }
 
 function digitOf(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
   const lower = byte | 0x20
-  return byte > 0 && lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : 99
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : 99
 }

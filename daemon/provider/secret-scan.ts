@@ -6,7 +6,7 @@
 
 import type { HeaderField } from '../../protocol/destination.js'
 import type { CredentialPlacement } from '../../protocol/placement.js'
-import { EscapedBytes, readingsOf } from './escaped-bytes.js'
+import { type ByteSet, byteSet, escapeAt, lengthOf, NO_ESCAPE, signsHiding, unitOf } from './escaped-bytes.js'
 import { base64Bytes, base64Core, hexBytes, lowerCaseBytes } from './secret-encodings.js'
 
 export type SecretForm = 'raw' | 'base64' | 'base64url' | 'hex' | 'escaped' | 'lower case'
@@ -22,6 +22,7 @@ const MINIMUM_ENCODED_BYTES = 8
 export class SecretScan {
   readonly #secret: Buffer
   readonly #lowered: Buffer
+  readonly #bytesOfSecret: ByteSet
   readonly #patterns: readonly Pattern[]
   /** Longest proper border of each prefix (Knuth, Morris, Pratt): one pass, whatever the answer holds. */
   readonly #borders: Uint32Array
@@ -31,6 +32,7 @@ export class SecretScan {
     if (secret.length === 0) throw new RangeError('"secret" expected 1 byte or more, got 0')
     this.#secret = Buffer.from(secret)
     this.#lowered = viewOf(lowerCaseBytes(secret))
+    this.#bytesOfSecret = byteSet(secret)
     this.#patterns = [
       { form: 'raw', bytes: this.#secret },
       ...encodedPatterns(secret),
@@ -44,9 +46,7 @@ export class SecretScan {
     const searched = viewOf(bytes)
     const hit = this.#patterns.find(pattern => searched.includes(pattern.bytes))
     if (hit !== undefined) return hit.form
-    return readingsOf(bytes).some(signs => this.#findEscaped(new EscapedBytes(bytes, signs)))
-      ? 'escaped'
-      : null
+    return this.#hidesUnderEscapes(bytes) ? 'escaped' : null
   }
 
   /** The same for what the caller would get of a header; names arrive in lower case. */
@@ -64,15 +64,27 @@ export class SecretScan {
     for (const { bytes } of this.#patterns) bytes.fill(0)
     this.#secret.fill(0)
     this.#lowered.fill(0)
+    this.#bytesOfSecret.fill(0)
     this.#borders.fill(0)
   }
 
-  #findEscaped(units: EscapedBytes): boolean {
+  /** Each kind of escape alone, and all together. Alone matters: in JSON a `%41` is three characters. */
+  #hidesUnderEscapes(bytes: Uint8Array): boolean {
+    const signs = signsHiding(bytes, this.#bytesOfSecret)
+    const readings = signs.map(sign => byteSet([sign]))
+    if (signs.length > 1) readings.push(byteSet(signs))
+    return readings.some(reading => this.#findUnescaped(bytes, reading))
+  }
+
+  #findUnescaped(bytes: Uint8Array, signs: ByteSet): boolean {
     let matched = 0
-    while (units.next()) {
-      while (matched > 0 && this.#secret[matched] !== units.unit)
-        matched = this.#borders[matched - 1] as number
-      if (this.#secret[matched] === units.unit) matched++
+    for (let at = 0; at < bytes.length; ) {
+      const byte = bytes[at] as number
+      const escape = signs[byte] === 1 ? escapeAt(bytes, at) : NO_ESCAPE
+      const unit = escape === NO_ESCAPE ? byte : unitOf(escape)
+      at += escape === NO_ESCAPE ? 1 : lengthOf(escape)
+      while (matched > 0 && this.#secret[matched] !== unit) matched = this.#borders[matched - 1] as number
+      if (this.#secret[matched] === unit) matched++
       if (matched === this.#secret.length) return true
     }
     return false
