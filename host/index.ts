@@ -1,6 +1,15 @@
 // What the package exports as a library: open a host, run one brokered operation, read what it left.
-export { cagePolicy, type CagePolicy, type CagePolicyChoices, type FinishedTool } from '../cage/index.js'
+export {
+  cagePolicy,
+  type CagePolicy,
+  type CagePolicyChoices,
+  type FinishedTool,
+  resolveTool,
+} from '../cage/index.js'
+export { systemClock } from '../native/clock.js'
 export { BrokerError, type ErrorCode, isBrokerError } from '../protocol/errors.js'
+export { type SigningKey, signingKey } from '../protocol/keys.js'
+export { readKey } from '../system/key-file.js'
 export { type RequestedExecution } from './admission.js'
 export { type BrokeredRun, type BrokeredRunRequest, runBrokered } from './brokered-run.js'
 export { openJournalFrame } from './journal.js'
