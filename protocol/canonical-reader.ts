@@ -88,11 +88,14 @@ export class CanonicalReader {
   text(maximumBytes: number, form?: string): string {
     this.expect(QUOTE, 'a string')
     const start = this.offset
-    const limit = Math.min(this.bytes.length, start + maximumBytes + 1)
+    const { bytes } = this
+    const limit = Math.min(bytes.length, start + maximumBytes + 1)
+    let bits = 0
     for (let i = start; i < limit; i++) {
-      const byte = this.bytes[i] as number
-      if (byte === QUOTE) return this.#utf8(this.#view.subarray(start, i), i + 1)
+      const byte = bytes[i] as number
+      if (byte === QUOTE) return this.#plainText(start, i, bits)
       if (byte === BACKSLASH || byte < 0x20) return this.#escapedText(start, maximumBytes, form)
+      bits |= byte
     }
     this.offset = limit
     return this.#refuseLength(maximumBytes, form)
@@ -101,6 +104,13 @@ export class CanonicalReader {
   #refuseLength(maximumBytes: number, form: string | undefined): never {
     if (this.offset >= this.bytes.length) this.refuse('the end of the string')
     return this.refuse(form ?? `a string of at most ${maximumBytes} bytes`)
+  }
+
+  /** Text without escapes; `bits` are those of all its bytes, which spares ASCII the check of UTF-8. */
+  #plainText(start: number, end: number, bits: number): string {
+    if (bits > 0x7f) return this.#utf8(this.#view.subarray(start, end), end + 1)
+    this.offset = end + 1
+    return this.#view.toString('latin1', start, end)
   }
 
   #utf8(part: Buffer, end: number): string {

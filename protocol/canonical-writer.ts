@@ -16,9 +16,10 @@ import { MAXIMUM_JSON_DEPTH } from './limits.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-const FIRST_BUFFER_BYTES = 1024
+const FIRST_BUFFER_BYTES = 16 * 1024
 /** From here on buffers grow by an eighth, so that a large frame is not copied twice. */
 const LARGE_BUFFER_BYTES = 64 * 1024
+const NO_BUFFER = Buffer.alloc(0)
 const HEX_DIGITS = '0123456789abcdef'
 
 /** A byte string left out of the text, to be written at this offset later. */
@@ -27,16 +28,29 @@ export interface DeferredBytes {
   readonly value: Uint8Array
 }
 
+/** One outgrown or finished buffer, overwritten, kept for the next writer: most documents are small. */
+let spare: Buffer<ArrayBuffer> | undefined
+
+function takeBuffer(): Buffer<ArrayBuffer> {
+  const buffer = spare ?? Buffer.allocUnsafeSlow(FIRST_BUFFER_BYTES)
+  spare = undefined
+  return buffer
+}
+
+/** Takes byte strings of at least this length instead of writing them. */
+export interface Deferral {
+  readonly fromBytes: number
+  readonly defer: (part: DeferredBytes) => void
+}
+
 export class CanonicalWriter {
-  /** Byte strings of at least this length are deferred. */
-  readonly #deferFromBytes: number
-  readonly deferred: DeferredBytes[] = []
+  readonly #deferral: Deferral | undefined
   readonly #path: string[] = []
-  #buffer = Buffer.allocUnsafeSlow(FIRST_BUFFER_BYTES)
+  #buffer = takeBuffer()
   #length = 0
 
-  constructor(deferFromBytes = Number.POSITIVE_INFINITY) {
-    this.#deferFromBytes = deferFromBytes
+  constructor(deferral?: Deferral) {
+    this.#deferral = deferral
   }
 
   /** Bytes of text so far, deferred byte strings left out. */
@@ -65,13 +79,19 @@ export class CanonicalWriter {
 
   token(bytes: Uint8Array): void {
     this.#room(bytes.length)
-    this.#buffer.set(bytes, this.#length)
-    this.#length += bytes.length
+    const buffer = this.#buffer
+    const start = this.#length
+    // Tokens are short: a loop beats the call of a built-in.
+    for (let i = 0; i < bytes.length; i++) buffer[start + i] = bytes[i] as number
+    this.#length = start + bytes.length
   }
 
   ascii(text: string): void {
     this.#room(text.length)
-    this.#length += this.#buffer.write(text, this.#length, 'latin1')
+    const buffer = this.#buffer
+    const start = this.#length
+    for (let i = 0; i < text.length; i++) buffer[start + i] = text.charCodeAt(i)
+    this.#length = start + text.length
   }
 
   text(value: string): void {
@@ -124,8 +144,10 @@ export class CanonicalWriter {
 
   byteString(value: Uint8Array): void {
     this.byte(OPENING_BRACKET)
-    if (value.length >= this.#deferFromBytes) this.deferred.push({ offset: this.#length, value })
-    else if (value.length > 0) {
+    const deferral = this.#deferral
+    if (deferral !== undefined && value.length >= deferral.fromBytes) {
+      deferral.defer({ offset: this.#length, value })
+    } else if (value.length > 0) {
       this.#room(decimalTextBytes(value) + DECIMAL_SLACK_BYTES)
       const view = new DataView(this.#buffer.buffer)
       this.#length = writeDecimals(view, this.#length, value) - 1
@@ -141,13 +163,23 @@ export class CanonicalWriter {
   finish(): Uint8Array {
     const length = this.#length
     const buffer = this.#buffer
-    this.#buffer = Buffer.alloc(0)
+    this.#buffer = NO_BUFFER
     this.#length = 0
-    if (buffer.length - length <= buffer.length >>> 3) return new Uint8Array(buffer.buffer, 0, length)
+    const isNearlyFull = buffer.length - length <= buffer.length >>> 3
+    if (isNearlyFull && buffer.length > FIRST_BUFFER_BYTES) return new Uint8Array(buffer.buffer, 0, length)
     const text = new Uint8Array(length)
     text.set(buffer.subarray(0, length))
     buffer.fill(0, 0, length)
+    if (buffer.length === FIRST_BUFFER_BYTES) spare = buffer
     return text
+  }
+
+  /** Overwrites everything: a refusal may come after part of a secret was written. */
+  abandon(): void {
+    this.#buffer.fill(0)
+    if (this.#buffer.length === FIRST_BUFFER_BYTES) spare = this.#buffer
+    this.#buffer = NO_BUFFER
+    this.#length = 0
   }
 
   #room(bytes: number): void {
@@ -158,5 +190,17 @@ export class CanonicalWriter {
     this.#buffer.copy(larger, 0, 0, this.#length)
     this.#buffer.fill(0, 0, this.#length)
     this.#buffer = larger
+  }
+}
+
+/** Writes one text. Whatever was written before a refusal is overwritten: it may hold a secret. */
+export function writeText(write: (writer: CanonicalWriter) => void, deferral?: Deferral): Uint8Array {
+  const writer = new CanonicalWriter(deferral)
+  try {
+    write(writer)
+    return writer.finish()
+  } catch (error) {
+    writer.abandon()
+    throw error
   }
 }

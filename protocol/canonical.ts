@@ -4,7 +4,7 @@
 
 import { isUnsafeInteger } from './canonical-reader.js'
 import { compareUtf16 } from './canonical-text.js'
-import { CanonicalWriter } from './canonical-writer.js'
+import { type CanonicalWriter, writeText } from './canonical-writer.js'
 import type { JsonValue } from './json.js'
 
 const COLON = 0x3a
@@ -15,9 +15,7 @@ const CLOSING_BRACKET = 0x5d
 
 /** The canonical bytes of a value: sorted members, no whitespace, shortest numbers. */
 export function canonicalBytes(value: JsonValue): Uint8Array {
-  const writer = new CanonicalWriter()
-  writeJson(writer, value)
-  return writer.finish()
+  return writeText(writer => writeJson(writer, value))
 }
 
 export function writeJson(writer: CanonicalWriter, value: JsonValue): void {

@@ -6,6 +6,7 @@ import { skipJson } from './canonical-json.js'
 import type { CanonicalReader } from './canonical-reader.js'
 import { compareUtf16 } from './canonical-text.js'
 import type { CanonicalWriter } from './canonical-writer.js'
+import { literal } from './codec-values.js'
 import type { Codec, Infer } from './document-codec.js'
 
 const OPENING_BRACE = 0x7b
@@ -59,7 +60,7 @@ function objectOf(unsorted: readonly Slot[]): ObjectCodec<Value> {
   return {
     read: reader => readSlots(reader, slots),
     write: (writer, value) => writeSlots(writer, slots, value),
-    withTag: (key, value) => objectOf([...slots, slot(key, exactly(value), false)]) as ObjectCodec<never>,
+    withTag: (key, value) => objectOf([...slots, slot(key, literal(value), false)]) as ObjectCodec<never>,
   }
 }
 
@@ -101,17 +102,6 @@ function writeSlots(writer: CanonicalWriter, slots: readonly Slot[], value: Valu
     first = false
   }
   writer.byte(CLOSING_BRACE)
-}
-
-function exactly(value: string): Codec<unknown> {
-  const token = Buffer.from(JSON.stringify(value))
-  return {
-    read: reader => (reader.take(token) ? value : reader.refuse(JSON.stringify(value))),
-    write(writer, given) {
-      if (given !== value) writer.refuse(JSON.stringify(value), 'another value')
-      writer.token(token)
-    },
-  }
 }
 
 type Variants = { readonly [value: string]: ObjectCodec<unknown> }

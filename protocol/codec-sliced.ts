@@ -4,7 +4,7 @@
 // Source: the broker protocol's byte strings (decimal arrays).
 
 import { type ConvertedBytes, CanonicalReader } from './canonical-reader.js'
-import { CanonicalWriter, type DeferredBytes } from './canonical-writer.js'
+import { type DeferredBytes, writeText } from './canonical-writer.js'
 import { type Codec, decode } from './document-codec.js'
 import {
   CLOSING_BRACKET,
@@ -137,10 +137,11 @@ class LargeStrings {
 
 /** Same bytes as encode; large byte strings are written in slices. */
 export async function encodeSliced<T>(codec: Codec<T>, value: T, yieldNow: YieldNow): Promise<Uint8Array> {
-  const writer = new CanonicalWriter(LARGE_STRING_BYTES)
-  codec.write(writer, value)
-  const deferred = writer.deferred
-  const skeleton = writer.finish()
+  const deferred: DeferredBytes[] = []
+  const skeleton = writeText(writer => codec.write(writer, value), {
+    fromBytes: LARGE_STRING_BYTES,
+    defer: part => deferred.push(part),
+  })
   if (deferred.length === 0) return skeleton
   const textBytes = skeleton.length + (await deferredTextBytes(deferred, yieldNow))
   const out = new Uint8Array(textBytes + DECIMAL_SLACK_BYTES)

@@ -4,7 +4,7 @@
 
 import { readJson } from './canonical-json.js'
 import type { CanonicalReader } from './canonical-reader.js'
-import { writeJson } from './canonical.js'
+import { canonicalBytes, writeJson } from './canonical.js'
 import type { Codec } from './document-codec.js'
 import type { JsonValue } from './json.js'
 import { MAXIMUM_IDENTIFIER_BYTES } from './limits.js'
@@ -83,15 +83,21 @@ export function literal<const L extends string>(value: L): Codec<L> {
   return oneOf(value)
 }
 
+/** One of a few words, compared as they are written: no text is made of them first. */
 export function oneOf<const L extends string>(...values: readonly L[]): Codec<L> {
-  const known: ReadonlySet<string> = new Set(values)
-  const maximumBytes = Math.max(...values.map(value => Buffer.byteLength(value)))
-  return textOf({
-    maximumBytes,
-    minimumBytes: 0,
-    expected: values.map(value => JSON.stringify(value)).join(' or '),
-    accepts: value => known.has(value),
-  }) as Codec<L>
+  const tokens = new Map(values.map(value => [value, canonicalBytes(value)]))
+  const expected = values.map(value => JSON.stringify(value)).join(' or ')
+  return {
+    read(reader) {
+      for (const [value, token] of tokens) if (reader.take(token)) return value
+      return reader.refuse(expected)
+    },
+    write(writer, value) {
+      const token = tokens.get(value)
+      if (token === undefined) return writer.refuse(expected, 'another value')
+      writer.token(token)
+    },
+  }
 }
 
 export function integer(range: { min: number; max: number }): Codec<number> {

@@ -2,7 +2,7 @@
 // Source: RFC 8785; the read order of the protocol (exact body, UTF-8, shape, canonical bytes).
 
 import { CanonicalReader } from './canonical-reader.js'
-import { CanonicalWriter } from './canonical-writer.js'
+import { type CanonicalWriter, writeText } from './canonical-writer.js'
 
 /** Describes a document once; reads canonical bytes only and writes canonical bytes only. */
 export interface Codec<T> {
@@ -25,7 +25,5 @@ export function decode<T>(codec: Codec<T>, bytes: Uint8Array, what: string): T {
 
 /** @throws TypeError or RangeError for a value that the codec would not read back. */
 export function encode<T>(codec: Codec<T>, value: T): Uint8Array {
-  const writer = new CanonicalWriter()
-  codec.write(writer, value)
-  return writer.finish()
+  return writeText(writer => codec.write(writer, value))
 }
