@@ -3,6 +3,7 @@
 // that is wholly checkpointed restarts on the next write with a header sync of its own, so that write is ours.
 // Source: sqlite.org/wal.html §2.2 and §3.1; wal.c walFrames() "syncHeader".
 import type Database from 'better-sqlite3'
+import type { StoreHead } from './store-head.js'
 
 /** Fewer commits are not worth two fsyncs; the WAL stays small all the same. */
 const IDLE_COMMITS = 32
@@ -19,14 +20,16 @@ interface CheckpointRow {
 
 export class CheckpointSchedule {
   readonly #database: Database.Database
+  readonly #head: StoreHead
   #commits = 0
   #boundBytes = 0
   #idleTimer: NodeJS.Timeout | undefined
   #pressing: NodeJS.Immediate | undefined
   #fault: unknown
 
-  constructor(database: Database.Database) {
+  constructor(database: Database.Database, head: StoreHead) {
     this.#database = database
+    this.#head = head
   }
 
   /** What the last checkpoint failed with (a full disk, for one); the WAL keeps every commit meanwhile. */
@@ -56,18 +59,10 @@ export class CheckpointSchedule {
     this.#boundBytes = 0
     try {
       const [row] = this.#database.pragma('wal_checkpoint(PASSIVE)') as CheckpointRow[]
-      if (row !== undefined && row.log > 0 && row.log === row.checkpointed) this.#restartWal()
+      if (row !== undefined && row.log > 0 && row.log === row.checkpointed) this.#head.advance('checkpoints')
       this.#fault = undefined
     } catch (error) {
       this.#fault = error
-    }
-  }
-
-  #restartWal(): void {
-    try {
-      this.#database.exec('BEGIN IMMEDIATE; UPDATE store_state SET checkpoints = checkpoints + 1; COMMIT')
-    } finally {
-      if (this.#database.inTransaction) this.#database.exec('ROLLBACK')
     }
   }
 }

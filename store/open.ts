@@ -11,6 +11,7 @@ import { checkStoreSchema, type StoreSchema } from './schema.js'
 import { assertSchema } from './schema-text.js'
 import { sqlFault } from './sql-error.js'
 import { type Cutpoint, Store } from './store.js'
+import { StoreHead } from './store-head.js'
 
 /** Longest wait of a transaction for a file that a backup tool or a stray process holds. */
 const DEFAULT_BUSY_BUDGET_MS = 5_000
@@ -36,15 +37,19 @@ export async function openStore(path: string, schema: StoreSchema, options: Open
   try {
     database = openConnection(path)
     const storeId = assertContent(database, path, schema)
+    const head = new StoreHead(database, lock, storeId)
+    head.assertNotBehind(path)
     const store = new Store({
       database,
       lock,
+      head,
       storeId,
       clock: options.clock,
       busyBudgetMs: options.busyBudgetMs ?? DEFAULT_BUSY_BUDGET_MS,
       atCutpoint: options.atCutpoint ?? (() => {}),
     })
     await startWal(store)
+    head.note()
     return store
   } catch (error) {
     database?.close()

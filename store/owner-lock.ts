@@ -1,6 +1,7 @@
 // Owns: `owner.lock`, the flock that decides which process serves the stores of a directory. Held until release
 // or death; the file itself stays, because removing it would let two processes lock two inodes.
-// Must never: judge by the pid written inside. It only names the holder to a human.
+// Must never: judge by the pid written inside. It only names the holder to a human. The note beside it belongs to
+// the store that was served last (store-head.ts).
 // Source: flock(2).
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -11,10 +12,15 @@ import { BrokerError } from '../protocol/errors.js'
 
 /** Fixed width, so that writing it anew needs no truncation and no new block of a full disk. */
 const PID_TEXT_BYTES = 16
+const NOTE_TEXT_BYTES = 48
 const RETRY_MS = 50
 const NS_PER_MS = 1_000_000n
 
 export interface OwnerLock {
+  /** What the last owner noted, or an empty text. */
+  readNote(): string
+  writeNote(note: string): void
+  /** Gives the lock back. Safe to repeat. */
   release(): void
 }
 
@@ -52,9 +58,17 @@ function tryLock(path: string): number | undefined {
 }
 
 function heldLock(descriptor: number): OwnerLock {
-  writePid(descriptor)
+  writeText(descriptor, `${process.pid}`.padEnd(PID_TEXT_BYTES - 1) + '\n', 0)
   let released = false
   return {
+    readNote() {
+      const text = Buffer.alloc(NOTE_TEXT_BYTES)
+      const length = readSync(descriptor, text, 0, NOTE_TEXT_BYTES, PID_TEXT_BYTES)
+      return text.toString('latin1', 0, length).trim()
+    },
+    writeNote(note) {
+      if (!released) writeText(descriptor, note.padEnd(NOTE_TEXT_BYTES - 1) + '\n', PID_TEXT_BYTES)
+    },
     release() {
       if (released) return
       released = true
@@ -63,10 +77,10 @@ function heldLock(descriptor: number): OwnerLock {
   }
 }
 
-/** What stops this write does not stop the owner: the lock is the flock, the pid is only its label. */
-function writePid(descriptor: number): void {
+/** What stops this write, a full disk for one, does not stop the owner: the lock is the flock, not its text. */
+function writeText(descriptor: number, text: string, at: number): void {
   try {
-    writeSync(descriptor, `${process.pid}\n`.padEnd(PID_TEXT_BYTES), 0, 'latin1')
+    writeSync(descriptor, text, at, 'latin1')
   } catch {
     return
   }

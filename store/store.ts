@@ -9,6 +9,7 @@ import { type Attempt, BusyQueue } from './busy-queue.js'
 import { CheckpointSchedule } from './checkpoint.js'
 import type { OwnerLock } from './owner-lock.js'
 import { isBusy, sqlFault } from './sql-error.js'
+import type { StoreHead } from './store-head.js'
 import { OpenTransaction, type SqlParameters, StatementCache, type Transaction } from './transaction.js'
 
 const NS_PER_MS = 1_000_000n
@@ -19,6 +20,7 @@ export type Cutpoint = (name: string) => void
 export interface StoreParts {
   readonly database: Database.Database
   readonly lock: OwnerLock
+  readonly head: StoreHead
   readonly storeId: string
   readonly clock: Clock
   readonly busyBudgetMs: number
@@ -43,7 +45,7 @@ export class Store {
     this.#parts = parts
     this.#statements = new StatementCache(parts.database)
     this.#queue = new BusyQueue(parts.clock)
-    this.#checkpoint = new CheckpointSchedule(parts.database)
+    this.#checkpoint = new CheckpointSchedule(parts.database, parts.head)
   }
 
   /** What the last checkpoint failed with, if it did; commits stay durable in the WAL meanwhile. */
@@ -81,9 +83,19 @@ export class Store {
     this.#queue.close()
     this.#checkpoint.close()
     try {
+      this.#advanceHead()
       this.#parts.database.close()
     } finally {
       this.#parts.lock.release()
+    }
+  }
+
+  /** A clean end is a step of the head, so that a copy made while we served is behind. A full disk does not stop it. */
+  #advanceHead(): void {
+    try {
+      this.#parts.head.advance('checkpoints')
+    } catch (error) {
+      if (sqlFault(error, 'closing the store', 'not_started') === error) throw error
     }
   }
 

@@ -36,8 +36,15 @@ export function areSeparate(identities: Identities): boolean {
   return identities.broker.uid !== identities.kernel.uid
 }
 
-export function encodeIdentities(identities: Identities): Uint8Array {
-  return Buffer.from(`${JSON.stringify({ schema: IDENTITIES_SCHEMA, ...identities }, null, 2)}\n`, 'utf8')
+export function encodeIdentities({ broker, kernel, cage }: Identities): Uint8Array {
+  const numbers = ({ uid, gid }: Identity): Identity => ({ uid, gid })
+  const document = {
+    schema: IDENTITIES_SCHEMA,
+    broker: numbers(broker),
+    kernel: numbers(kernel),
+    cage: cage === null ? null : numbers(cage),
+  }
+  return Buffer.from(`${JSON.stringify(document, null, 2)}\n`, 'utf8')
 }
 
 /** @throws BrokerError `invalid_configuration` when STATE holds no installation. */

@@ -98,6 +98,10 @@ export class RpcConnection {
 
   async #connect(deadlineBootNs: bigint): Promise<FramedConnection> {
     const connection = await connectFramed({ ...this.#options, deadlineBootNs, mode: 'stream' })
+    if (this.#closed) {
+      connection.closeNow()
+      throw this.#lost('it was closed')
+    }
     this.#abandoned.clear()
     this.#connection = connection
     void this.#receive(connection)
