@@ -5,6 +5,7 @@
  */
 #include "environment.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "failure.h"
@@ -18,6 +19,7 @@ static void free_environment(napi_env env, void *data, void *hint) {
 
 static void end_environment(void *data) {
   join_operations(data);
+  join_retired(data, true);
 }
 
 static napi_status make_settle(napi_env env, struct environment *environment) {
@@ -66,4 +68,19 @@ void forget_operation(struct operation *operation) {
   struct operation **link = &operation->environment->operations;
   while (*link != NULL && *link != operation) link = &(*link)->next;
   if (*link == operation) *link = operation->next;
+}
+
+void join_retired(struct environment *environment, bool wait) {
+  size_t kept = 0;
+  for (size_t index = 0; index < environment->retired_count; index++) {
+    pthread_t thread = environment->retired[index];
+    int outcome = wait ? pthread_join(thread, NULL) : pthread_tryjoin_np(thread, NULL);
+    if (outcome == EBUSY) environment->retired[kept++] = thread;
+  }
+  environment->retired_count = kept;
+}
+
+void retire_thread(struct environment *environment, pthread_t thread) {
+  join_retired(environment, environment->retired_count == OPERATIONS_MAXIMUM);
+  environment->retired[environment->retired_count++] = thread;
 }

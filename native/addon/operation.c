@@ -18,9 +18,6 @@
 
 #include "environment.h"
 
-/* Enough for the connections of one host; more at once is a caller that does not wait for its answers. */
-enum { OPERATIONS_MAXIMUM = 64 };
-
 /* The deepest call holds one control buffer and one message of descriptors. */
 enum { STACK_BYTES = 128 * 1024 };
 
@@ -144,8 +141,9 @@ void join_operations(struct environment *environment) {
   for (struct operation *each = environment->operations; each != NULL; each = each->next) wake(each);
   for (struct operation *each = environment->operations; each != NULL; each = each->next) {
     (void)pthread_join(each->thread, NULL);
-    each->joined = true;
+    each->environment = NULL; /* its thread is gone, and soon the environment */
   }
+  environment->operations = NULL;
 }
 
 static void settle(napi_env env, struct operation *operation) {
@@ -164,9 +162,9 @@ void settle_operation(napi_env env, napi_value function, void *context, void *da
   struct operation *operation = data;
   (void)function;
   (void)context;
-  if (!operation->joined) (void)pthread_join(operation->thread, NULL);
   /* Without an env everything is going down: what the operation made is closed, nothing is told. */
-  if (env != NULL) {
+  if (env != NULL && operation->environment != NULL) {
+    retire_thread(operation->environment, operation->thread);
     forget_operation(operation);
     leave_environment(env, operation->environment);
     close_kept(&operation->wake_fd);

@@ -23,7 +23,6 @@ struct operation {
   struct operation *next;
   napi_deferred deferred;
   pthread_t thread;
-  bool joined;
 
   void (*run)(struct operation *operation);
   napi_value (*result)(napi_env env, struct operation *operation);

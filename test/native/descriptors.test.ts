@@ -20,6 +20,7 @@ import {
   openDescriptorCount,
   runNode,
 } from '../support/descriptors.js'
+import { isFullRun } from '../support/counts.js'
 
 describe('descriptors that are made here', () => {
   test('are close-on-exec and blocking, whatever they are', () => {
@@ -47,11 +48,11 @@ describe('descriptors that are made here', () => {
     for (const fd of [reading, writing, high, next]) native.closeDescriptor(fd)
   })
 
-  test('are closed once: a second time is EBADF', async () => {
+  test('are closed by number: one that is not open is EBADF', async () => {
     const [reading, writing] = native.pipe()
     native.closeDescriptor(reading)
     native.closeDescriptor(writing)
-    expect(await codeOf(() => native.closeDescriptor(writing))).toBe('EBADF')
+    expect(await codeOf(() => native.closeDescriptor(2_000_000))).toBe('EBADF')
   })
 
   test('of a folder are refused through a link or for a file', async () => {
@@ -164,7 +165,7 @@ describe('marking inherited descriptors', () => {
   })
 
   test('walks /proc/self/fd where close_range is missing', () => {
-    for (const error of ['ENOSYS', 'EINVAL', 'EPERM']) {
+    for (const error of isFullRun ? ['ENOSYS', 'EINVAL', 'EPERM'] : ['ENOSYS']) {
       const inject = ['-f', '-qq', '-o', '/dev/null', '-e', `inject=close_range:error=${error}`]
       const { after, open } = inheritance('40', ['/usr/bin/strace', ...inject])
       expect(after).toEqual([40])
