@@ -4,9 +4,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ConnectionRefusal, Listener } from '../../system/listener.js'
 import type { PeerIdentity } from '../../system/peer.js'
+import { startChild } from '../support/compiled-child.js'
 import { openDescriptorCount } from '../support/descriptors.js'
 import { SKIP_REASONS } from '../support/skips.js'
-import { makeSocketFolder, plainClient, readAll, serve, type SocketFolder } from '../support/test-listener.js'
+import {
+  makeSocketFolder,
+  plainClient,
+  prefixed,
+  readAll,
+  serve,
+  type SocketFolder,
+} from '../support/test-listener.js'
 import { testWhen } from '../support/when.js'
 
 let place: SocketFolder
@@ -145,5 +153,33 @@ describe('peers', () => {
     for (const client of clients) client.destroy()
     await delay(20)
     expect(openDescriptorCount()).toBeLessThanOrEqual(before)
+  })
+
+  test('that use up the daemon’s descriptors do not stop it', async () => {
+    const child = startChild(
+      `const { systemClock } = await compiled('native/clock')
+       const { listen } = await compiled('system/listener')
+       let faults = 0
+       const listener = await listen({
+         path: args[0], socketGid: null, clock: systemClock, mode: 'exchange', admit: () => true,
+         onFault: () => { faults += 1 },
+         onConnection: async connection => {
+           const deadlineBootNs = systemClock.bootNs() + 60_000_000_000n
+           await connection.writeFrame(await connection.readFrame({ maximumFrameBytes: 9, deadlineBootNs }), deadlineBootNs)
+         },
+       })
+       say({ listening: true })`,
+      [place.path],
+      { wrapper: ['bash', '--norc', '-c', 'ulimit -n 60; exec "$@"', 'bash'] },
+    )
+    await child.next()
+    const idle = await Promise.all(Array.from({ length: 60 }, () => plainClient(place.path)))
+    await delay(100)
+    for (const client of idle) client.destroy()
+    await delay(100)
+    const client = await plainClient(place.path)
+    client.write(prefixed(Buffer.from('hello')))
+    expect((await readAll(client)).subarray(4).toString()).toBe('hello')
+    await child.kill()
   })
 })
