@@ -17,6 +17,12 @@ const MAXIMUM_AT_ONCE = 4
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 5_000
 
+/** The boot clock decides; the wall clock's word is for whoever asks when. */
+interface Due {
+  readonly bootNs: bigint
+  readonly unixMs: number
+}
+
 interface Waiting {
   readonly reason: WaitReason
   readonly tries: number
@@ -25,7 +31,7 @@ interface Waiting {
 export class Settlement {
   readonly #context: KernelContext
   readonly #nonces: NonceLifetimes
-  readonly #dueBootNs = new Map<string, bigint>()
+  readonly #due = new Map<string, Due>()
   readonly #queue: string[] = []
   readonly #waiting = new Map<string, Waiting>()
   readonly #running = new Set<Promise<void>>()
@@ -55,7 +61,7 @@ export class Settlement {
 
   /** The operation has ended. */
   forget(operationId: string): void {
-    this.#dueBootNs.delete(operationId)
+    this.#due.delete(operationId)
     this.#waiting.delete(operationId)
     this.#nonces.end(operationId)
   }
@@ -65,12 +71,9 @@ export class Settlement {
     readonly reason: WaitReason | null
     readonly settlesAtUnixMs: number | null
   } {
-    const due = this.#dueBootNs.get(operationId)
-    const { clock } = this.#context
     return {
       reason: this.#waiting.get(operationId)?.reason ?? null,
-      settlesAtUnixMs:
-        due === undefined ? null : clock.unixMs() + Math.max(0, Number((due - clock.bootNs()) / NS_PER_MS)),
+      settlesAtUnixMs: this.#due.get(operationId)?.unixMs ?? null,
     }
   }
 
@@ -82,9 +85,11 @@ export class Settlement {
   }
 
   #at(operationId: string, afterMs: number): void {
-    const dueBootNs = this.#context.clock.bootNs() + BigInt(Math.ceil(afterMs)) * NS_PER_MS
-    this.#dueBootNs.set(operationId, dueBootNs)
-    if (this.#timerBootNs === undefined || dueBootNs < this.#timerBootNs) this.#arm(dueBootNs)
+    const { clock } = this.#context
+    const leftMs = Math.ceil(afterMs)
+    const bootNs = clock.bootNs() + BigInt(leftMs) * NS_PER_MS
+    this.#due.set(operationId, { bootNs, unixMs: clock.unixMs() + leftMs })
+    if (this.#timerBootNs === undefined || bootNs < this.#timerBootNs) this.#arm(bootNs)
   }
 
   #arm(dueBootNs: bigint): void {
@@ -99,16 +104,16 @@ export class Settlement {
     const nowBootNs = this.#context.clock.bootNs()
     this.#timerBootNs = undefined
     let nextBootNs: bigint | undefined
-    for (const [operationId, dueBootNs] of this.#dueBootNs) {
-      if (dueBootNs <= nowBootNs) this.#take(operationId)
-      else if (nextBootNs === undefined || dueBootNs < nextBootNs) nextBootNs = dueBootNs
+    for (const [operationId, { bootNs }] of this.#due) {
+      if (bootNs <= nowBootNs) this.#take(operationId)
+      else if (nextBootNs === undefined || bootNs < nextBootNs) nextBootNs = bootNs
     }
     if (nextBootNs !== undefined) this.#arm(nextBootNs)
     this.#drain()
   }
 
   #take(operationId: string): void {
-    this.#dueBootNs.delete(operationId)
+    this.#due.delete(operationId)
     this.#queue.push(operationId)
   }
 
