@@ -45,11 +45,11 @@ function filedOnce({ provider, run }: Findings): DemoPromise {
 }
 
 function descriptors({ run, report }: Findings): DemoPromise {
-  const seen = run.census.descriptors.map(({ fd }) => fd).join(' ')
+  const closing = run.census.descriptors.filter(({ closeOnExec }) => closeOnExec).map(({ fd }) => fd)
   const own = report.descriptors.join(' ')
   return {
     holds: own === '0 1 2 8',
-    sentence: `the tool's descriptors were ${own} (from outside, before its exec: ${seen})`,
+    sentence: `the tool's descriptors were ${own} (seen from outside before its exec: these, and ${closing.join(' ')} that the exec closed)`,
   }
 }
 

@@ -1,8 +1,10 @@
 // chio run: one brokered operation from grant to verified outcome, with the tool in its cage.
 import { escapeForTerminal } from '../cage/index.js'
-import { buildRequest, readGrant } from '../host/admission.js'
+import { buildRequest, type RequestedExecution, readGrant } from '../host/admission.js'
 import { type BrokeredRun, runBrokered } from '../host/brokered-run.js'
 import { outcomeMembers } from '../host/run-record.js'
+import type { HostSession } from '../host/session.js'
+import { isBrokerError } from '../protocol/errors.js'
 import { requestDigest } from '../protocol/execute-request.js'
 import { readIdentities } from '../system/identities.js'
 import { parseSeconds } from './duration.js'
@@ -35,7 +37,8 @@ export async function runTool(command: readonly string[], options: RunOptions): 
     if (options.dryRun === true) return await showRequest(session, requested, options)
     const cage = toolCage({ command, exec: options.exec }, readIdentities(layout.identities))
     const waitForSlotMs = options.wait === undefined ? 0 : parseSeconds(options.wait, '--wait') * 1_000
-    report(await runBrokered(session, { ...requested, cage, waitForSlotMs }), options)
+    const run = await runBrokered(session, { ...requested, cage, waitForSlotMs })
+    report(run, { ...options, reason: await reasonOf(session, run), ownTool: command.length > 0 })
   } finally {
     session.close()
   }
@@ -43,8 +46,8 @@ export async function runTool(command: readonly string[], options: RunOptions): 
 
 /** What would be sent, with a hole where the credential goes; nothing is reserved and nothing decrypted. */
 async function showRequest(
-  session: Parameters<typeof readGrant>[0],
-  requested: Parameters<typeof buildRequest>[1],
+  session: HostSession,
+  requested: RequestedExecution,
   options: CommonOptions,
 ): Promise<void> {
   const view = await readGrant(session, requested.grantId)
@@ -71,9 +74,26 @@ async function showRequest(
   ])
 }
 
-function report(run: BrokeredRun, options: CommonOptions): void {
+/** How a run is told: why it failed, as the broker recorded it, and whether the tool's words are of interest. */
+interface Telling extends CommonOptions {
+  readonly reason: string | null
+  readonly ownTool: boolean
+}
+
+/** The broker's own reason for a failure; the signed receipt carries the code alone. */
+async function reasonOf(session: HostSession, run: BrokeredRun): Promise<string | null> {
+  if (run.outcome.kind === 'response') return null
+  try {
+    return (await session.broker.attemptStatus(run.attemptId)).reason
+  } catch (error) {
+    if (isBrokerError(error)) return null
+    throw error
+  }
+}
+
+function report(run: BrokeredRun, telling: Telling): void {
   if (run.outcome.kind !== 'response') process.exitCode = exitCodeOf(run)
-  print(options, runDocument(run), runLines(run))
+  print(telling, { ...runDocument(run), reason: telling.reason }, runLines(run, telling))
 }
 
 function exitCodeOf(run: BrokeredRun): number {
@@ -98,10 +118,11 @@ function runDocument(run: BrokeredRun) {
   }
 }
 
-function runLines(run: BrokeredRun): string[] {
+function runLines(run: BrokeredRun, { reason, ownTool }: Telling): string[] {
   return [
-    ...toolLines(run),
+    ...(ownTool ? toolLines(run) : []),
     ...outcomeLines(run),
+    ...(reason === null ? [] : [`reason    ${reason} (docs/refusals.md)`]),
     `operation ${run.operationId} ${run.operation.state}`,
     `receipt   ${run.journalDirectory}/receipt.json`,
     `journal   ${run.journalDirectory} (frames encrypted)`,
