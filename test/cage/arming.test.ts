@@ -2,13 +2,14 @@
  * A filter that the kernel refuses ends the launch. The program is broken on purpose here: no policy can make one.
  */
 import { expect, test, vi } from 'vitest'
+import type * as Seccomp from '../../cage/seccomp.js'
 import { closeDescriptor, hungUp, socketPair } from '../../native/index.js'
 import { openTestCage, requestFrame } from '../support/cage.js'
 
 const broken = vi.hoisted(() => ({ tool: false, warden: false }))
 
 vi.mock('../../cage/seccomp.js', async original => {
-  const real = await original<typeof import('../../cage/seccomp.js')>()
+  const real = await original<typeof Seccomp>()
   // A program without a return: the kernel's checker answers EINVAL.
   const noReturn = [{ code: 0x20, jumpTrue: 0, jumpFalse: 0, k: 0 }]
   return {

@@ -92,7 +92,7 @@ describe('the tool', () => {
     const { stdout } = await runPython(
       `import os,sys\nd='/run/chio/'\nsys.stdout.write(open(d+'request.frame','rb').read().hex()+' '+open(d+'request.json').read())`,
     )
-    expect(stdout).toBe(`${Buffer.from(requestFrame).toString('hex')} ${requestBody}`)
+    expect(stdout).toBe(`${Buffer.from(requestFrame).toString('hex')} ${requestBody.toString()}`)
   })
 
   test('can read the request files and no one else can', async () => {

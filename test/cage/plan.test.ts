@@ -25,7 +25,7 @@ const grounds: LaunchGrounds = {
 }
 
 const CHOICES: Record<string, CagePolicyChoices> = {
-  native: { tool: { path: '/home/user/hidden', argv: ['hidden', '--once'] } },
+  native: { tool: { path: '/opt/own/hidden', argv: ['hidden', '--once'] } },
   python: {
     tool: { path: '/usr/bin/python3', argv: ['python3', '/srv/model/run.py'] },
     profile: 'python',

@@ -20,15 +20,17 @@ async function ask(choices: Partial<CagePolicyChoices>): Promise<Record<string, 
   )
 }
 
+const FAMILIES = ['unix', 'inet', 'inet6', 'netlink', 'vsock', 'packet', 'alg']
+
 const REFUSED_BY_FILTER = [
-  ...['unix', 'inet', 'inet6', 'netlink', 'vsock', 'packet', 'alg'].map(family => `socket-${family}`),
-  ...['socketpair-dgram', 'socketpair-seqpacket', 'connect-8', 'bind-8', 'listen-8', 'accept-8'],
-  ...['sendmsg-1', 'send-1', 'send-high-1', 'shutdown-1', 'setsockopt-8', 'io_uring'],
-  ...['ptrace', 'process_vm_readv', 'pidfd_getfd', 'keyctl', 'bpf', 'perf', 'userfaultfd'],
-  ...['unshare', 'unshare-time', 'setns', 'clone-newuser', 'clone-high-newnet'],
-  ...['mount', 'umount', 'open_tree', 'open_by_handle_at', 'seccomp', 'prctl-seccomp'],
-  ...['tiocsti', 'tiocsti-high', 'tioclinux', 'tioclinux-high'],
-]
+  FAMILIES.map(family => `socket-${family}`),
+  ['socketpair-dgram', 'socketpair-seqpacket', 'connect-8', 'bind-8', 'listen-8', 'accept-8'],
+  ['sendmsg-1', 'send-1', 'send-high-1', 'shutdown-1', 'setsockopt-8', 'io_uring'],
+  ['ptrace', 'process_vm_readv', 'pidfd_getfd', 'keyctl', 'bpf', 'perf', 'userfaultfd'],
+  ['unshare', 'unshare-time', 'setns', 'clone-newuser', 'clone-high-newnet'],
+  ['mount', 'umount', 'open_tree', 'open_by_handle_at', 'seccomp', 'prctl-seccomp'],
+  ['tiocsti', 'tiocsti-high', 'tioclinux', 'tioclinux-high'],
+].flat()
 
 describe('a tool in the cage', () => {
   let answers: Record<string, string>
