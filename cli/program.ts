@@ -1,0 +1,122 @@
+// The command line: names every command and its options, and hands each to its own file. Wiring only.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Command, CommanderError, Option } from 'commander'
+import { packageRoot } from '../native/index.js'
+import { startupHygiene } from '../system/startup.js'
+import { issueCapability, listCapabilities } from './capability.js'
+import { revokeCapability } from './capability-revocation.js'
+import { listCredentials, provisionCredential } from './credential.js'
+import { initialise } from './init.js'
+import { type CommonOptions, fail } from './output.js'
+import { runTool } from './run.js'
+import { runSelftest } from './selftest.js'
+import { showStatus } from './status.js'
+import { up } from './up.js'
+
+const collect = (value: string, earlier: readonly string[]): string[] => [...earlier, value]
+
+function version(): string {
+  const { version: text } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
+    version: string
+  }
+  return text
+}
+
+/** A command with the options that all of them take. */
+function command(parent: Command, usage: string, summary: string): Command {
+  return parent
+    .command(usage)
+    .description(summary)
+    .option('--state <dir>', 'state folder of the installation')
+    .option('--json', 'one JSON document instead of text')
+}
+
+function addCredential(program: Command): void {
+  const credential = program.command('credential').description('store credentials; list their references')
+  command(credential, 'provision <id>', 'store a credential; the secret is read from standard input')
+    .requiredOption('--provider <name>', 'whose credential it is')
+    .requiredOption('--placement <form>', 'bearer, api-key, basic:USER or header:NAME')
+    .action(provisionCredential)
+  command(credential, 'list', 'references and placements; never a value').action(listCredentials)
+}
+
+function addCapability(program: Command): void {
+  const capability = program.command('capability').description('grant one endpoint to one client; revoke it')
+  command(capability, 'issue', 'grant the use of a credential and print the grant')
+    .requiredOption('--credential <id>', 'credential to use, in its newest version')
+    .requiredOption('--url <url>', 'the one exact https URL')
+    .requiredOption('--method <method>', 'the one HTTP method')
+    .option('--client <user>', 'user who may use it (default: yourself)')
+    .option('--header <name>', 'a header that the caller may send; may be repeated', collect, [])
+    .option('--max <n>', 'how often it may be used in all', '1')
+    .option('--expires <span>', 'how long it lives', '1h')
+    .option('--max-body <bytes>', 'largest request body', '65536')
+    .option('--max-response <bytes>', 'largest response', '262144')
+    .option('--timeout <span>', 'longest wait for the provider', '30s')
+    .action(issueCapability)
+  command(capability, 'revoke <grant>', 'revoke a grant at broker and kernel; repeating is safe').action(
+    revokeCapability,
+  )
+  command(capability, 'list', 'grants and their use').action(listCapabilities)
+}
+
+function addRun(program: Command): void {
+  command(
+    program,
+    'run [tool...]',
+    'run one tool in a cage with one request; without a tool, submit it and print the answer',
+  )
+    .requiredOption('--capability <grant>', 'the grant to use once')
+    .option('--body <file>', 'request body from a file, - for standard input')
+    .option('--header <name:value>', 'a request header; may be repeated', collect, [])
+    .option('--wait <span>', 'wait so long for the slot when another preparation holds it')
+    .option('--dry-run', 'show the request with a hole for the credential; nothing is sent')
+    .addOption(
+      new Option('--exec <rule>', 'whether the tool may start other programs of the cage')
+        .choices(['allowed', 'once'])
+        .default('allowed'),
+    )
+    .action(runTool)
+}
+
+function addSelftest(program: Command): void {
+  for (const parent of [program, program.command('security').description('checks of this machine')]) {
+    command(
+      parent.command('selftest').description('prove on this machine what the broker promises'),
+      'broker',
+      'the prepared connection, four cases',
+    )
+      .option('--case <name>', 'only this case')
+      .action((options: CommonOptions & { case?: string }) => runSelftest(options))
+  }
+}
+
+function chio(): Command {
+  const program = new Command('chio')
+    .description('run a tool you do not trust with a credential it never sees')
+    .version(version())
+  program.exitOverride().showHelpAfterError('(see chio --help)')
+  command(program, 'init', 'make an installation')
+    .option('--single-user', 'one uid for everything: protects against the caged tool only')
+    .option('--client <user>', 'a user who may run tools; may be repeated', collect, [])
+    .action(initialise)
+  command(program, 'up', 'run both daemons in the foreground').action(up)
+  command(program, 'status', 'what broker and kernel say of themselves').action(showStatus)
+  addCredential(program)
+  addCapability(program)
+  addRun(program)
+  addSelftest(program)
+  return program
+}
+
+/** Runs the command that the arguments name, and sets the exit code. */
+export async function runProgram(argv: readonly string[]): Promise<void> {
+  try {
+    startupHygiene({ environment: {} })
+    await chio().parseAsync([...argv])
+  } catch (error) {
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
+    else fail(error, argv.includes('--json'))
+  }
+}
