@@ -22,6 +22,7 @@ export const OWN_KEYS = {
   authority: seeded(13),
   receipt: seeded(14),
   admin: seeded(15),
+  stranger: seeded(16),
 }
 export const NOW = 1_800_000_000
 export const TENANT = 'tenant-own'
