@@ -9,8 +9,8 @@ import { settleOperation, type WaitReason } from './settle-operation.js'
 import { dueInMs } from './settlement-deadline.js'
 
 const NS_PER_MS = 1_000_000n
-/** A sleeping machine is noticed within this. */
-const LONGEST_TIMER_MS = 1_000
+/** A machine that slept is noticed within this; nothing ticks while no operation is open. */
+const LONGEST_TIMER_MS = 250
 /** Questions to the broker at a time: it serves hosts first. */
 const MAXIMUM_AT_ONCE = 4
 /** Between two questions about an operation that could not be settled. */
