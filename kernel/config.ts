@@ -82,7 +82,14 @@ const KernelConfigShape = z
     hostSocketPath: socketPath,
     authoritySocketPath: socketPath,
     socketGid: uid.nullable(),
-    clients: z.array(client).min(1).max(MAXIMUM_CLIENTS),
+    clients: z
+      .array(client)
+      .min(1)
+      .max(MAXIMUM_CLIENTS)
+      .refine(
+        clients => new Set(clients.map(({ uid: id }) => id)).size === clients.length,
+        'expected each uid once',
+      ),
     broker,
     administrators,
     approvers: z.array(z.never(), 'expected an empty list: this kernel takes no approvals yet'),

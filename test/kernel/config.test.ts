@@ -1,0 +1,84 @@
+// The kernel's configuration: every member is asked for, and a refusal names it without repeating its value.
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { parseKernelConfig, readKernelConfig } from '../../kernel/config.js'
+import { signingKey } from '../../protocol/keys.js'
+import { kernelConfig, seed } from '../support/kernel.js'
+
+const people = { administrator: signingKey(seed()), broker: signingKey(seed()), caller: signingKey(seed()) }
+const document = (): Record<string, unknown> => JSON.parse(JSON.stringify(kernelConfig('/state', people)))
+const parse = (value: unknown) => parseKernelConfig(Buffer.from(JSON.stringify(value)))
+
+describe('the configuration of a kernel', () => {
+  test('is read as it was written', () => {
+    expect(parse(document())).toEqual(kernelConfig('/state', people))
+  })
+
+  test.each(Object.keys(document()))('is refused without %s', member => {
+    const { [member]: _left, ...rest } = document()
+    expect(() => parse(rest)).toThrow(new RegExp(`kernel configuration refused: ${member}: `))
+  })
+
+  test.each([
+    ['an unknown member', { surplus: 1 }, /surplus/],
+    ['another schema', { schema: 'chio.kerneld-config.v2' }, /schema/],
+    ['a relative path', { hostSocketPath: 'run/sock' }, /hostSocketPath: expected an absolute path/],
+    ['a path that is not normal', { hostSocketPath: '/run/../sock' }, /hostSocketPath/],
+    [
+      'a socket path of 101 bytes',
+      { hostSocketPath: `/${'a'.repeat(100)}` },
+      /hostSocketPath: expected at most 100/,
+    ],
+    ['one socket for both', { hostSocketPath: '/state/authority/sock' }, /authoritySocketPath/],
+    [
+      'a weak key',
+      { clients: [{ uid: 1, gids: [1], callerPublicKey: '0'.repeat(64) }] },
+      /callerPublicKey: .*all zero/,
+    ],
+    ['no client', { clients: [] }, /clients/],
+    [
+      'one uid twice',
+      { clients: [1, 1].map(uid => ({ uid, gids: [1], callerPublicKey: null })) },
+      /clients: .*once/,
+    ],
+    ['approvers', { approvers: ['x'] }, /approvers/],
+    ['a durable mode that forgets', { durableMode: 'off' }, /durableMode/],
+    ['a skew of 31 s', { clockSkewSeconds: 31 }, /clockSkewSeconds/],
+    ['a nonce of no time', { nonce: { ttlSeconds: 0, capacity: 1 } }, /nonce.ttlSeconds/],
+    ['caller delivery', { callerDelivery: {} }, /callerDelivery/],
+  ])('is refused with %s', (_what, change, sentence) => {
+    expect(() => parse({ ...document(), ...change })).toThrow(sentence)
+  })
+
+  test('is refused with a threshold that its keys cannot reach', () => {
+    const administrators = { ...(document()['administrators'] as object), threshold: 2 }
+    expect(() => parse({ ...document(), administrators })).toThrow(/administrators: expected a threshold/)
+  })
+})
+
+describe('the file of the configuration', () => {
+  let folder: string
+  let path: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'chio-kernel-config-'))
+    path = join(folder, 'config.json')
+    writeFileSync(path, JSON.stringify(document(), null, 2), { mode: 0o640 })
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  test('may be spaced as people like', () => {
+    expect(readKernelConfig(path)).toEqual(kernelConfig('/state', people))
+  })
+
+  test.each([0o660, 0o602])('is refused when others may write it (mode %o)', mode => {
+    chmodSync(path, mode)
+    expect(() => readKernelConfig(path)).toThrow(expect.objectContaining({ code: 'custody' }))
+  })
+
+  test('is refused with a member twice', () => {
+    writeFileSync(path, JSON.stringify(document()).replace('{', '{"schema":"a",'))
+    expect(() => readKernelConfig(path)).toThrow(/each member once/)
+  })
+})
