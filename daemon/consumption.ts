@@ -6,6 +6,7 @@ import type { LiveParent } from '../protocol/authority-rpc.js'
 import { unixSeconds } from '../protocol/clock.js'
 import { type CapturedHold, revocationSetDigest } from '../protocol/hold.js'
 import { judgeHold, judgeLiveParent, judgeRevocation, revocationIdsOf } from './authority-judgement.js'
+import { askingUntil } from './deadline.js'
 import type { BrokerParts } from './parts.js'
 import type { Preparation, PreparedTerms } from './preparation.js'
 import { Refused } from './refused.js'
@@ -25,7 +26,7 @@ export async function currentCapture(
   const { registration } = preparation.candidate
   const { body } = terms.request.capability
   const { revocationIds } = terms
-  const deadlineBootNs = terms.deadline.bootNs
+  const deadlineBootNs = askingUntil(terms.deadline.bootNs)
   const { audience, parentCapabilityId: capabilityId, subject } = body
   const { captureEventId, holdId, operationId } = registration.ids
   preparation.progress = 'before_commit'

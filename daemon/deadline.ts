@@ -7,6 +7,7 @@ import type { DeadlineLimit } from '../protocol/status.js'
 import { Refused } from './refused.js'
 
 const NS_PER_MS = 1_000_000n
+const ASKING_GRACE_NS = 1_000_000_000n
 
 export interface PreparedDeadline {
   readonly bootNs: bigint
@@ -42,6 +43,14 @@ export function bootNsAfter(clock: Clock, milliseconds: number): bigint {
 export function leftMsUntil(clock: Clock, momentBootNs: bigint): number {
   const leftNs = momentBootNs - clock.bootNs()
   return leftNs <= 0n ? 0 : Number(leftNs / NS_PER_MS)
+}
+
+/**
+ * Bound of a question to the authority: past the deadline that governs, so that a late answer is recorded as that
+ * deadline and not as an authority that could not be reached.
+ */
+export function askingUntil(governingBootNs: bigint): bigint {
+  return governingBootNs + ASKING_GRACE_NS
 }
 
 export function earlier(left: bigint, right: bigint): bigint {

@@ -8,13 +8,16 @@ import { hasPassed } from '../system/deadline.js'
 import type { Transaction } from '../store/transaction.js'
 import { type AttemptRecord, commitDispatch, findAttempt } from './attempts.js'
 import type { CurrentCapture } from './consumption.js'
-import { bootNsAfter } from './deadline.js'
+import { bootNsAfter, earlier } from './deadline.js'
 import { spendExecutions } from './executions.js'
 import type { BrokerParts } from './parts.js'
 import type { Preparation, PreparedTerms } from './preparation.js'
 import type { ProviderConnection } from './provider/connection.js'
 import { Refused } from './refused.js'
 import { assertNotRevoked } from './revocations.js'
+
+/** How long a commit waits for a file that another process holds, while the slot is held for it. */
+const COMMIT_BUDGET_MS = 1_000
 
 export interface Consumption {
   readonly terms: PreparedTerms
@@ -39,15 +42,18 @@ export async function commitPrepared(
   consumption: Consumption,
 ): Promise<Dispatch> {
   const { terms, capture, connection } = consumption
-  const committedAtUnixMs = await parts.store.transaction(
+  const { clock, config } = parts
+  const timeoutMs = Math.min(terms.request.request.options.timeoutMs, config.providerTimeoutCeilingMs)
+  const { committedAtUnixMs, deadlineBootNs } = await parts.store.transaction(
     'dispatch_committed',
-    tx => walkToDispatch(parts, preparation, consumption, tx),
-    { deadlineBootNs: terms.deadline.bootNs },
+    tx => {
+      const now = walkToDispatch(parts, preparation, consumption, tx)
+      return { committedAtUnixMs: now, deadlineBootNs: bootNsAfter(clock, timeoutMs) }
+    },
+    { deadlineBootNs: earlier(terms.deadline.bootNs, bootNsAfter(clock, COMMIT_BUDGET_MS)) },
   )
   const { attempt } = preparation
   if (attempt === undefined) throw new TypeError('dispatch: expected the attempt that was prepared, got none')
-  const timeoutMs = Math.min(terms.request.request.options.timeoutMs, parts.config.providerTimeoutCeilingMs)
-  const deadlineBootNs = bootNsAfter(parts.clock, timeoutMs)
   parts.desk.committed(preparation, deadlineBootNs)
   return { attempt, terms, captured: capture.captured, connection, committedAtUnixMs, deadlineBootNs }
 }

@@ -4,6 +4,7 @@
 // Source: the broker protocol, section 8.4.
 import type { BrokerExecuteFailure } from '../protocol/failure.js'
 import type { SignedExecutionReceipt } from '../protocol/receipt.js'
+import { findAttempt } from './attempts.js'
 import { completedFrame, failureFrame } from './answers.js'
 import { currentCapture } from './consumption.js'
 import { bootNsAfter } from './deadline.js'
@@ -14,6 +15,7 @@ import type { BrokerParts } from './parts.js'
 import type { Preparation, PreparedTerms } from './preparation.js'
 import { signExecution } from './receipts.js'
 import type { Recording } from './recorder.js'
+import { recordedFrame } from './replay.js'
 import { refusedBy } from './refused-by.js'
 import { refusalRow } from './refusals.js'
 import { namesOf } from './slot-desk.js'
@@ -54,8 +56,17 @@ async function dispatchOf(
 async function answerRefusal(parts: BrokerParts, preparation: Preparation, error: unknown): Promise<void> {
   const recording = parts.desk.end(preparation, refusedBy(error, 'consumption')) ?? preparation.recording
   const reason = preparation.endedBy?.reason
+  if (reason === 'duplicate_state') return answerDuplicate(parts, preparation)
   if (recording === undefined || reason === undefined || refusalRow(reason).silent === true) return
   await answerFailure(parts, preparation, recording)
+}
+
+/** The attempt has another end already: that one is what its stream gets, as every replay does. */
+async function answerDuplicate(parts: BrokerParts, preparation: Preparation): Promise<void> {
+  const attempt = findAttempt(parts.store, preparation.attemptId)
+  if (attempt?.receiptReference == null) return
+  const recording = { tried: Promise.resolve(), durable: Promise.resolve(attempt) }
+  await answer(parts, preparation, recording, recorded => recordedFrame(parts, recorded))
 }
 
 async function conclude(parts: BrokerParts, preparation: Preparation, dispatch: Dispatch): Promise<void> {

@@ -12,7 +12,7 @@ import { type AttemptRecord, findAttempt } from './attempts.js'
 import { judgeLiveParent, judgeRevocation, revocationIdsOf } from './authority-judgement.js'
 import { bindFrame, type FrameBinding } from './binding.js'
 import type { StoredCredential } from './credentials.js'
-import { fixDeadline } from './deadline.js'
+import { askingUntil, fixDeadline } from './deadline.js'
 import { executePins } from './execute-pins.js'
 import type { BrokerParts } from './parts.js'
 import type { Preparation, PreparedTerms } from './preparation.js'
@@ -67,7 +67,7 @@ async function currentAuthority(
   body: BrokerCapabilityBody,
 ): Promise<{ parent: LiveParent; revocationIds: readonly string[] }> {
   const { authority, config, clock } = parts
-  const deadlineBootNs = preparation.governingBootNs
+  const deadlineBootNs = askingUntil(preparation.governingBootNs)
   const query = { audience: body.audience, capabilityId: body.parentCapabilityId, subject: body.subject }
   const own = revocationIdsOf(body, [])
   const [parent, revocation] = await Promise.all([

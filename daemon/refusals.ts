@@ -189,9 +189,15 @@ export const REFUSALS = {
     ['held', 'consumption'],
     'authorization_denied',
   ),
-  stream_closed: fails('stream', 'the frame before the end of the stream', UNTIL_DISPATCH, 'invalid_request'),
-  stream_reset: fails('stream', 'a stream that lasts', UNTIL_DISPATCH, 'invalid_request'),
-  frame_truncated: fails('frame', 'the whole frame', ['held'], 'invalid_request'),
+  stream_closed: {
+    ...fails('stream', 'the frame before the end of the stream', UNTIL_DISPATCH, 'invalid_request'),
+    silent: true,
+  },
+  stream_reset: {
+    ...fails('stream', 'a stream that lasts', ['held', 'consumption'], 'invalid_request'),
+    silent: true,
+  },
+  frame_truncated: { ...fails('frame', 'the whole frame', ['held'], 'invalid_request'), silent: true },
   frame_read_timeout: fails(
     'frame',
     'the whole frame within the read budget',
@@ -200,7 +206,10 @@ export const REFUSALS = {
   ),
   frame_length_mismatch: fails('frame', 'exactly the bound length', ['held'], 'authorization_denied'),
   frame_mismatch: fails('frame', 'exactly the bound frame', ['held'], 'authorization_denied'),
-  surplus_bytes: fails('stream', 'no byte beside the one frame', UNTIL_DISPATCH, 'invalid_request'),
+  surplus_bytes: {
+    ...fails('stream', 'no byte beside the one frame', UNTIL_DISPATCH, 'invalid_request'),
+    silent: true,
+  },
   hold_not_captured: fails(
     'original capture',
     'this hold captured by the authority',
@@ -213,7 +222,8 @@ export const REFUSALS = {
     ['consumption'],
     'authorization_denied',
   ),
-  duplicate_state: fails(
+  // What is recorded of it already is what its stream gets, where anything is.
+  duplicate_state: silent(
     'duplicate state',
     'an attempt that is registered and was never dispatched',
     ['consumption'],

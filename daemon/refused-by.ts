@@ -30,5 +30,6 @@ export function refusedBy(error: unknown, moment: 'preparation' | 'consumption')
 
 function endingReason(error: ConnectionEnded, moment: 'preparation' | 'consumption'): RefusalReason {
   if (moment === 'preparation' && error.ending === 'deadline') return 'preparation_budget'
+  if (moment === 'preparation' && error.ending === 'reset') return 'stream_closed'
   return ENDINGS[error.ending]
 }

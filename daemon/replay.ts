@@ -61,7 +61,8 @@ function findExact(parts: BrokerParts, attemptId: string, requestCanonicalDigest
   throw new Refused('attempt_unknown', 'none for this exact request')
 }
 
-async function recordedFrame(parts: BrokerParts, attempt: AttemptRecord): Promise<Uint8Array> {
+/** The frame of what is recorded. @throws Refused where nothing is, or not yet. */
+export async function recordedFrame(parts: BrokerParts, attempt: AttemptRecord): Promise<Uint8Array> {
   const { attemptId, receiptReference, state } = attempt
   if (receiptReference === null) {
     if (state === 'registered' && parts.recorder.pendingOf(attemptId) === undefined) {

@@ -10,13 +10,18 @@ import type { Preparation } from '../../client/prepare.js'
 import { startBroker, type Broker } from '../../daemon/broker.js'
 import { provisionBrokerStore } from '../../daemon/broker-store.js'
 import { type BrokerdConfig, CONFIG_SCHEMA } from '../../daemon/config.js'
+import type { HostLookup } from '../../daemon/provider/resolve.js'
 import type { BrokerLog, LogFields } from '../../daemon/log.js'
 import { systemClock } from '../../native/clock.js'
 import { signAdminRequest } from '../../protocol/administration.js'
 import type { Clock } from '../../protocol/clock.js'
-import { encode } from '../../protocol/codec.js'
-import { CredentialMutation } from '../../protocol/credential-mutation.js'
-import { type SigningKey, signingKey } from '../../protocol/keys.js'
+import { decode, encode } from '../../protocol/codec.js'
+import {
+  CapabilityControlCommand,
+  CapabilityStatusResponse,
+  CredentialMutation,
+} from '../../protocol/credential-mutation.js'
+import { type PublicKey, type SigningKey, signingKey } from '../../protocol/keys.js'
 import type { CredentialPlacement } from '../../protocol/placement.js'
 import { TestAuthority } from './authority.js'
 import { startProvider, type TestProvider } from './provider.js'
@@ -26,8 +31,14 @@ export const SECRET = 'canary-secret-token-8391'
 
 export interface WorldOptions {
   readonly config?: Partial<BrokerdConfig>
+  readonly authorityTimeoutMs?: number
+  /** The one caller key that every client of the configuration may speak for. */
+  readonly callerOfClients?: PublicKey
   readonly clock?: Clock
   readonly atCutpoint?: (name: string) => void
+  readonly lookupHost?: HostLookup
+  /** False: no credential is provisioned. */
+  readonly provisioned?: boolean
   /** Without one no provider runs and nothing answers. */
   readonly provider?: boolean
 }
@@ -72,6 +83,11 @@ export class BrokerWorld {
     return this.#broker
   }
 
+  /** Whether the broker of this process still serves. */
+  get isRunning(): boolean {
+    return this.#broker !== undefined && !this.lines.some(line => line['event'] === 'stopped')
+  }
+
   get stateDirectory(): string {
     return join(this.folder, 'state')
   }
@@ -91,13 +107,13 @@ export class BrokerWorld {
       stateDirectory: this.stateDirectory,
       socketPath: this.socketPath,
       socketGid: null,
-      clients: [{ uid, gids, callerPublicKey: null }],
+      clients: [{ uid, gids, callerPublicKey: this.#options.callerOfClients ?? null }],
       authority: {
         socketPath: join(this.folder, 'authority', 'sock'),
         publicKey: this.keys.authority.publicKey,
         uid,
         gid: null,
-        timeoutMs: 1_000,
+        timeoutMs: this.#options.authorityTimeoutMs ?? 1_000,
       },
       capabilityIssuer: this.keys.issuer.publicKey,
       administrators: {
@@ -148,7 +164,7 @@ export class BrokerWorld {
 
   /** Starts a broker in this process and provisions the credential. */
   async start(): Promise<Broker> {
-    const { atCutpoint, clock } = this.#options
+    const { atCutpoint, clock, lookupHost } = this.#options
     this.#broker = await startBroker({
       config: this.config,
       masterKey: Uint8Array.from(this.masterSeed),
@@ -156,6 +172,7 @@ export class BrokerWorld {
       clock: clock ?? systemClock,
       log: this.#log(),
       ...(atCutpoint && { atCutpoint }),
+      ...(lookupHost && { lookupHost }),
     })
     return this.#broker
   }
@@ -197,11 +214,12 @@ export class BrokerWorld {
     return { request, authorization: signAdminRequest(request, statement, this.keys.admin) }
   }
 
-  async provision(
-    secret = SECRET,
-    version = 1,
+  /** A signed request to store a credential. */
+  provisioning(
+    secret: string,
+    version: number,
     placement: CredentialPlacement = { kind: 'bearer_authorization' },
-  ): Promise<Uint8Array> {
+  ) {
     const payload = encode(CredentialMutation, {
       credential: { credentialId: 'issues', provider: 'tracker', version },
       mutation: 'provision',
@@ -209,8 +227,25 @@ export class BrokerWorld {
       schema: 'chio.broker-credential-mutation.v2',
       secret: Buffer.from(secret),
     })
-    const { request, authorization } = this.administered('provision', payload)
+    return this.administered('provision', payload)
+  }
+
+  async provision(secret = SECRET, version = 1, placement?: CredentialPlacement): Promise<Uint8Array> {
+    const { request, authorization } = this.provisioning(secret, version, placement)
     return this.client.administer({ ...request, operation: 'provision' }, authorization)
+  }
+
+  /** Puts a parent capability on the broker's own revocation list. */
+  async revoke(capabilityId: string): Promise<CapabilityStatusResponse> {
+    const payload = encode(CapabilityControlCommand, {
+      capabilityId,
+      credential: { credentialId: 'issues', provider: 'tracker', version: 1 },
+      revocationId: `revocation-${capabilityId}`,
+      schema: 'chio.broker-capability-control.v1',
+    })
+    const { request, authorization } = this.administered('revoke', payload)
+    const answer = await this.client.administer({ ...request, operation: 'revoke' }, authorization)
+    return decode(CapabilityStatusResponse, answer, 'revocation')
   }
 
   /** An attempt as the kernel would mint and derive it, signed by caller, issuer and authority. */
@@ -243,6 +278,6 @@ export async function startWorld(options: WorldOptions = {}): Promise<BrokerWorl
   const world = new BrokerWorld(options)
   await world.found()
   await world.start()
-  await world.provision()
+  if (options.provisioned !== false) await world.provision()
   return world
 }

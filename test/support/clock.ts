@@ -1,4 +1,5 @@
 // Owns the clocks of tests: one that runs, and one whose hands stand until a test moves them.
+import { bootTimeNs } from '../../native/clock.js'
 import type { Clock } from '../../protocol/clock.js'
 
 /** Wall time and a monotonic boot time, as the machine gives them. */
@@ -33,5 +34,38 @@ export class HeldClock implements Clock {
   /** Steps the wall clock alone, as an operator or NTP would. */
   stepWall(milliseconds: number): void {
     this.#unixMs += milliseconds
+  }
+}
+
+/** The machine's own time, until the next look at the wall clock is made to fail. */
+export class FaultyClock implements Clock {
+  failNext = false
+
+  unixMs(): number {
+    const fails = this.failNext
+    this.failNext = false
+    if (fails) throw new TypeError('a fault of our own')
+    return Date.now()
+  }
+
+  bootNs(): bigint {
+    return bootTimeNs()
+  }
+}
+
+/** The machine's own time, with a wall clock that a test steps. */
+export class SteppedClock implements Clock {
+  #stepMs = 0
+
+  unixMs(): number {
+    return Date.now() + this.#stepMs
+  }
+
+  bootNs(): bigint {
+    return bootTimeNs()
+  }
+
+  step(milliseconds: number): void {
+    this.#stepMs += milliseconds
   }
 }

@@ -16,6 +16,7 @@ import { authorityMetadataDigest, revocationAuthorityDomain } from '../../protoc
 import { placementHeader } from '../../protocol/placement.js'
 import {
   type AttemptRegistration,
+  type Quota,
   buildRegistration,
   type RegistrationAction,
   registrationDigest,
@@ -40,6 +41,10 @@ export interface AttemptOptions {
   readonly timeoutMs?: number
   readonly responseLimitBytes?: number
   readonly method?: string
+  readonly url?: string
+  readonly ownedHeader?: string
+  /** `own_only` leaves the grant's quota out, which no broker accepts. */
+  readonly quotas?: 'own_only'
   readonly capability?: Partial<BrokerCapabilityBody>
   readonly credentialVersion?: number
 }
@@ -49,28 +54,21 @@ export class TestAttempt {
   readonly registration: AttemptRegistration
   readonly #world: BrokerWorld
 
-  constructor(world: BrokerWorld, options: AttemptOptions) {
+  constructor(world: BrokerWorld, options: AttemptOptions, of?: TestAttempt) {
     this.#world = world
-    const nonce = randomBytes(16).toString('hex')
-    const request = requestOf(world, options)
-    const capability = signCapability(capabilityBody(world, options, request, nonce), world.keys.issuer)
-    const proof = signProof(
-      capability,
-      request,
-      { nonce, issuedAtUnixSeconds: nowUnixSeconds() },
-      world.keys.caller,
-    )
-    this.request = { capability, invocationId: `invocation-${nonce}`, proof, request, schema: EXECUTE_SCHEMA }
+    this.request = of?.request ?? executeRequestOf(world, options)
     const authority = world.keys.authority.publicKey
     this.registration = buildRegistration(this.request, {
-      operationId: randomBytes(32).toString('hex'),
-      quotas: [
-        { keyId: capability.body.brokerQuotaKeyId, maximumExecutions: capability.body.maximumExecutions },
-        { keyId: capability.body.parentCapabilityId, maximumExecutions: options.grantMaximum ?? 1_000_000 },
-      ],
+      operationId: of?.registration.ids.operationId ?? randomBytes(32).toString('hex'),
+      quotas: quotasOf(this.request, options),
       authorityMetadataDigest: authorityMetadataDigest(authority),
       revocationAuthorityDomain: revocationAuthorityDomain(authority),
     })
+  }
+
+  /** Another registration of the same attempt. */
+  withGrantMaximum(grantMaximum: number): TestAttempt {
+    return new TestAttempt(this.#world, { grantMaximum }, this)
   }
 
   get attemptId(): string {
@@ -111,13 +109,29 @@ export class TestAttempt {
   }
 }
 
+function executeRequestOf(world: BrokerWorld, options: AttemptOptions): BrokerExecuteRequest {
+  const nonce = randomBytes(16).toString('hex')
+  const request = requestOf(world, options)
+  const capability = signCapability(capabilityBody(world, options, request, nonce), world.keys.issuer)
+  const times = { nonce, issuedAtUnixSeconds: nowUnixSeconds() }
+  const proof = signProof(capability, request, times, world.keys.caller)
+  return { capability, invocationId: `invocation-${nonce}`, proof, request, schema: EXECUTE_SCHEMA }
+}
+
+function quotasOf({ capability }: BrokerExecuteRequest, options: AttemptOptions): Quota[] {
+  const { brokerQuotaKeyId, maximumExecutions, parentCapabilityId } = capability.body
+  const own = { keyId: brokerQuotaKeyId, maximumExecutions }
+  if (options.quotas === 'own_only') return [own]
+  return [own, { keyId: parentCapabilityId, maximumExecutions: options.grantMaximum ?? 1_000_000 }]
+}
+
 function requestOf(world: BrokerWorld, options: AttemptOptions): BrokerRequest {
   const url =
     world.config.localProviders.length > 0 ? world.provider.url('/issues') : 'https://provider.test/issues'
   return {
     approvedPreviewSha256: null,
     body: options.body ?? Buffer.from('{"title":"it broke"}'),
-    destination: destinationFromUrl(url, options.method ?? 'POST'),
+    destination: destinationFromUrl(options.url ?? url, options.method ?? 'POST'),
     headers: [{ name: 'content-type', value: Buffer.from('application/json') }],
     options: {
       responseLimitBytes: options.responseLimitBytes ?? 65_536,
@@ -145,7 +159,7 @@ function capabilityBody(
       maximumBodyBytes: 524_288,
       maximumResponseBytes: 2_097_152,
       maximumTimeoutMs: 120_000,
-      providerOwnedHeaders: [placementHeader({ kind: 'bearer_authorization' })],
+      providerOwnedHeaders: [options.ownedHeader ?? placementHeader({ kind: 'bearer_authorization' })],
       redirectPolicy: 'disabled',
       requiredBodySha256: null,
       requiredPreviewSha256: null,
