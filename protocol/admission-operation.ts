@@ -63,6 +63,29 @@ const OperationIdentity = object({
 })
 export type OperationIdentity = Infer<typeof OperationIdentity>
 
+const RequestBinding = object({
+  action_parameter_hash: digest(),
+  immutable_request_hash: digest(),
+  participant_requirements: ParticipantRequirements,
+  request_binding_hash: digest(),
+})
+
+/** Everything that an operation commits to, and the id that follows from it. */
+export const OperationBinding = object({
+  authenticated_tenant_id: identifier(),
+  authorization_capability_hash: digest(),
+  capability_id: identifier(),
+  coordinator_authority_id: identifier(),
+  effect_class: oneOf(...EFFECT_CLASSES),
+  kind: oneOf(...OPERATION_KINDS),
+  operation_id: digest(),
+  policy_hash: digest(),
+  request_binding: RequestBinding,
+  request_id: identifier(),
+  request_namespace_digest: digest(),
+})
+export type OperationBinding = Infer<typeof OperationBinding>
+
 /** One namespace of request ids: a tenant under a coordinator. */
 export function requestNamespaceDigest(tenantId: string, coordinatorAuthorityId: string): string {
   return domainDigestHex(
@@ -81,4 +104,39 @@ export function requestBindingHash(input: RequestBindingInput): string {
 /** The operation id: what will happen, and the authority under which it happens. */
 export function admissionOperationId(identity: OperationIdentity): string {
   return domainDigestHex('chio.admission-operation.v1', encode(OperationIdentity, identity))
+}
+
+/** What a binding is derived from: the members of the identity that are not digests of others. */
+export interface BindingInput {
+  readonly kind: OperationIdentity['kind']
+  readonly effectClass: OperationIdentity['effect_class']
+  readonly tenantId: string
+  readonly coordinatorAuthorityId: string
+  readonly requestId: string
+  readonly capabilityId: string
+  readonly authorizationCapabilityHash: string
+  readonly policyHash: string
+  readonly request: RequestBindingInput
+}
+
+/** Derives the one binding of a request, and thereby its operation id. */
+export function bindOperation(input: BindingInput): OperationBinding {
+  const identity: OperationIdentity = {
+    authorization_capability_hash: input.authorizationCapabilityHash,
+    capability_id: input.capabilityId,
+    coordinator_authority_id: input.coordinatorAuthorityId,
+    effect_class: input.effectClass,
+    kind: input.kind,
+    policy_hash: input.policyHash,
+    request_binding_hash: requestBindingHash(input.request),
+    request_id: input.requestId,
+    request_namespace_digest: requestNamespaceDigest(input.tenantId, input.coordinatorAuthorityId),
+  }
+  const { request_binding_hash, ...members } = identity
+  return {
+    ...members,
+    authenticated_tenant_id: input.tenantId,
+    operation_id: admissionOperationId(identity),
+    request_binding: { ...input.request, request_binding_hash },
+  }
 }
