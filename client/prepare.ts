@@ -3,12 +3,12 @@
 // every other answer. Opens exactly one connection and never a second one.
 import { checkPrepareAcknowledgement, PrepareDispatchAcknowledgement } from '../protocol/acknowledgement.js'
 import { executeFrameBody } from '../protocol/attempt-request.js'
-import type { Clock } from '../protocol/clock.js'
+import { type Clock, unixSeconds } from '../protocol/clock.js'
 import { decode } from '../protocol/codec.js'
 import { decodeResponse, encodeRequest } from '../protocol/envelope.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { encodeFrame } from '../protocol/frame.js'
-import { DEFAULT_IPC_DEADLINE_MS } from '../protocol/limits.js'
+import { DEFAULT_IPC_DEADLINE_MS, MAXIMUM_CLOCK_SKEW_SECONDS } from '../protocol/limits.js'
 import { closeDescriptor, readFrame, writeFully } from '../native/index.js'
 import { assertServerPeer, connectPinned, type ServerPins } from '../system/connect.js'
 import { assertSameSocket, assertSocketCustody, type SocketIdentity } from '../system/socket-custody.js'
@@ -45,6 +45,7 @@ export async function prepareDispatchConnection(
   })
   try {
     const acknowledgement = await exchangePreparation(descriptor, pins, attempt, deadlineBootNs)
+    checkPreparedNow(acknowledgement, clock)
     assertServerPeer(descriptor, server)
     assertSameSocket(pins.socketPath, before)
     const frame = encodeFrame(executeFrameBody(attempt.request, pins.tenantScope))
@@ -83,6 +84,16 @@ async function exchangePreparation(
     checkPrepareAcknowledgement(acknowledgement, attempt.registration)
     return acknowledgement
   })
+}
+
+/** An acknowledgement of another hour is not the answer to this preparation, whatever it names. */
+function checkPreparedNow(acknowledgement: PrepareDispatchAcknowledgement, clock: Clock): void {
+  const apartSeconds = Math.abs(unixSeconds(clock) - acknowledgement.preparedAtUnixSeconds)
+  if (apartSeconds <= MAXIMUM_CLOCK_SKEW_SECONDS) return
+  throw new BrokerError(
+    'authority_unavailable',
+    `prepare acknowledgement preparedAtUnixSeconds refused: expected this moment, got one ${apartSeconds} s away; the stream was closed`,
+  )
 }
 
 async function exchange(

@@ -1,7 +1,7 @@
 // A prepared stream: one connected descriptor bound to one exact frame. Single use in the type: the
 // descriptor leaves it once, by handoff or by submit, and a second try throws before any system call.
 import { decodeResponse, type IpcResponse } from '../protocol/envelope.js'
-import { BrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { closeDescriptor, readFrame, writeFully } from '../native/index.js'
 
 export class PreparedStream {
@@ -31,7 +31,8 @@ export class PreparedStream {
 
   /**
    * Submits the frame and reads the one response.
-   * @throws BrokerError `outcome_undetermined` when the stream ends without one: read the broker's record.
+   * @throws BrokerError `outcome_undetermined` when the stream ends without one, or with what is none: the frame
+   * was sent, so that only the broker's record can tell.
    */
   async submit(deadlineBootNs: bigint): Promise<{ response: IpcResponse; frame: Uint8Array }> {
     const descriptor = this.takeDescriptor()
@@ -44,7 +45,7 @@ export class PreparedStream {
       if (frame === null) throw undetermined()
       return { response: decodeResponse(frame, 'execute'), frame }
     } catch (error) {
-      throw error instanceof BrokerError ? error : undetermined(error)
+      throw isBrokerError(error) && error.code === 'outcome_undetermined' ? error : undetermined(error)
     } finally {
       closeDescriptor(descriptor)
     }
