@@ -1,16 +1,6 @@
 // The operation-owned execution nonce (second profile): signed by the kernel over itself and the
 // operation it belongs to. Decoding or verifying it reserves nothing and authorizes nothing.
-import {
-  digest,
-  encode,
-  type Infer,
-  identifier,
-  literal,
-  object,
-  publicKeyHex,
-  signatureHex,
-  text,
-} from './codec.js'
+import { digest, encode, type Infer, identifier, literal, object, signatureHex, text } from './codec.js'
 import type { PublicKey, SigningKey } from './keys.js'
 import { verifySignature } from './keys.js'
 import { toHex } from './digest.js'
@@ -24,7 +14,7 @@ export const NonceBinding = object({
   capability_id: identifier(),
   parameter_hash: digest(),
   request_id: identifier(),
-  subject_id: publicKeyHex(),
+  subject_id: identifier(),
   tool_name: identifier(),
   tool_server: identifier(),
 })

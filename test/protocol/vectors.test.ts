@@ -19,10 +19,16 @@ import {
   requestCanonicalDigest,
   requestDigest,
 } from '../../protocol/execute-request.js'
+import {
+  isNonceOfOperation,
+  SignedExecutionNonce,
+  signExecutionNonce,
+} from '../../protocol/execution-nonce.js'
 import { failureReceiptId } from '../../protocol/failure.js'
 import { encodeFrame } from '../../protocol/frame.js'
 import { revocationSet, revocationSetDigest } from '../../protocol/hold.js'
 import type { JsonValue } from '../../protocol/json.js'
+import { admitPublicKey, signingKey } from '../../protocol/keys.js'
 import { receiptIdOf } from '../../protocol/receipt.js'
 import {
   buildRegistration,
@@ -217,4 +223,27 @@ describeVectors('computed broker digests', folder => {
       tenantScope: VECTOR_TENANT,
     })
   }
+})
+
+interface NonceVector {
+  readonly issuer: string
+  readonly seed: string
+  readonly v2: JsonValue
+  readonly v2_operation_id: string
+}
+
+describeVectors('derived execution nonce', folder => {
+  const vector = readVectors<NonceVector>(folder, 'derived/execution-nonce.json')
+  const signed = decode(SignedExecutionNonce, canonicalBytes(vector.v2), 'execution nonce')
+  const issuer = admitPublicKey(vector.issuer, 'issuer')
+
+  test('belongs to its operation and to no other', () => {
+    expect(isNonceOfOperation(signed, vector.v2_operation_id, issuer)).toBe(true)
+    expect(isNonceOfOperation(signed, sha256Hex(new Uint8Array(0)), issuer)).toBe(false)
+  })
+
+  test('is signed again to the same bytes', () => {
+    const key = signingKey(Buffer.from(vector.seed, 'hex'))
+    expect(signExecutionNonce(signed.nonce, vector.v2_operation_id, key)).toEqual(vector.v2)
+  })
 })
