@@ -244,7 +244,7 @@ function checkToken(
   const longest = Math.min(policy.maximumTokenLifetimeSeconds, MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS)
   if (lifetime < 1 || lifetime > longest) deny('expires_at', `a lifetime of 1 to ${longest} s`)
   const { signature, algorithm: _hint, ...members } = token
-  const admitted = admitPublicKey(key as string, 'administrator key')
+  const admitted = admitPublicKey(key, 'administrator key')
   if (!verifySignature(admitted, encode(SignedTokenMembers, members), signature)) {
     deny('signature', "the approver's signature over this token")
   }
