@@ -101,9 +101,9 @@ async function decline(parts: BrokerParts, exchange: BrokerExchange, error: unkn
   const who = { operation, connectorPid: peer.pid, connectorUid: peer.uid }
   if (error instanceof ConnectionEnded) return parts.log.warn({ ...who, ...faultFields(error) }, 'peer left')
   const refused = asRefused(error)
-  if (refused.reason === 'internal_fault')
-    parts.log.error({ ...who, ...faultFields(error) }, 'request failed')
-  else parts.log.warn({ ...who, ...faultFields(refused) }, 'request refused')
+  const fields = { ...who, ...faultFields(error), ...faultFields(refused) }
+  if (refused.reason === 'internal_fault') parts.log.error(fields, 'request failed')
+  else parts.log.warn(fields, 'request refused')
   if (!mayHear(request.operation, refused) || connection.ending !== undefined) return
   try {
     await write(parts, exchange, declinedFrame(request.operation, refused.code))

@@ -26,6 +26,7 @@ def frame():
     return body
 if then:
     frame()
+sys.stdin.readline()
 if os.fork():
     os._exit(0)
 sys.stdin.readline()
@@ -37,8 +38,8 @@ except OSError:
 `
 
 export interface OrphanedConnector {
-  /** Resolves when the connecting process is dead. */
-  readonly parentGone: Promise<void>
+  /** Ends the connecting process; resolves when it is dead. */
+  leave(): Promise<void>
   /** Lets the survivor go on: it writes the second frame, if any, and reads one answer. */
   seen(): Promise<Seen>
 }
@@ -54,8 +55,12 @@ export function orphanedConnector(
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const output = collect(child.stdout)
+  const exited = once(child, 'exit')
   return {
-    parentGone: once(child, 'exit').then(() => undefined),
+    async leave() {
+      child.stdin.write('leave\n')
+      await exited
+    },
     async seen() {
       child.stdin.write('go\n')
       const text = (await output).trim()

@@ -93,7 +93,7 @@ export const CONSUMPTION_STORIES: Stories = {
     const prepare = attemptEnvelope('prepare_connection', attempt.authorized('prepare'), TENANT)
     const frame = encodeFrame(executeFrameBody(attempt.request, TENANT))
     const connector = orphanedConnector(world.socketPath, encodeFrame(encodeRequest(prepare)), frame)
-    await connector.parentGone
+    await connector.leave()
     return { seen: await connector.seen(), attempt }
   }),
   'released at consumption': whileAsking((_world, attempt) => attempt.release()),

@@ -145,7 +145,7 @@ export const PREPARATION_STORIES: Stories = {
     const answered = slowParent(world)
     const connector = orphanedConnector(world.socketPath, frameOf(attempt))
     await answered.asked
-    await connector.parentGone
+    await connector.leave()
     answered.go()
     return { seen: await connector.seen(), attempt }
   }),

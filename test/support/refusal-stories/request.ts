@@ -101,7 +101,7 @@ export const REQUEST_STORIES: Stories = {
     return { seen: await ask(world, other) }
   }),
   'credential_exists at request': story(async world => {
-    const { request, authorization } = world.provisioning('another secret', 1)
+    const { request, authorization } = world.provisioning('another-secret', 1)
     const bytes = encode(AdminAuthorization, authorization)
     return { seen: await ask(world, { ...request, authorization: bytes }) }
   }),
