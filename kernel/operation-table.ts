@@ -31,6 +31,9 @@ const HANDLERS: Handlers = {
   status: ({ kernel }) => kernel.status(),
 }
 
+/** For the page that describes them. */
+export const HANDLED_KINDS = Object.keys(HANDLERS) as readonly KernelOperationKind[]
+
 export async function answerOperation(
   kernel: Kernel,
   caller: Caller,
