@@ -30,6 +30,7 @@ const MAKER = `
 import os, socket, subprocess, sys
 folder, node, tool = sys.argv[1:4]
 kept = []
+os.dup2(0, 8)
 def unix(kind): return socket.socket(socket.AF_UNIX, kind)
 def listening(family, at):
     s = socket.socket(family, socket.SOCK_STREAM); s.bind(at); s.listen(1); return s
