@@ -118,8 +118,9 @@ export function compileFilter(source: FilterSource): Instruction[] {
   ]
 }
 
-/** struct sock_filter: u16 code, u8 jt, u8 jf, u32 k, little-endian. */
-export function filterBytes(program: readonly Instruction[]): Uint8Array {
+const encoded = new WeakMap<readonly Instruction[], Uint8Array>()
+
+function encode(program: readonly Instruction[]): Uint8Array {
   const bytes = new Uint8Array(program.length * 8)
   const view = new DataView(bytes.buffer)
   program.forEach((instruction, index) => {
@@ -128,5 +129,12 @@ export function filterBytes(program: readonly Instruction[]): Uint8Array {
     view.setUint8(index * 8 + 3, instruction.jumpFalse)
     view.setUint32(index * 8 + 4, instruction.k, true)
   })
+  return bytes
+}
+
+/** struct sock_filter: u16 code, u8 jt, u8 jf, u32 k, little-endian. Kept as long as the program is. */
+export function filterBytes(program: readonly Instruction[]): Uint8Array {
+  const bytes = encoded.get(program) ?? encode(program)
+  encoded.set(program, bytes)
   return bytes
 }

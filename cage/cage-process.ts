@@ -7,6 +7,8 @@ import type { ChildProcess } from 'node:child_process'
 import { readSync } from 'node:fs'
 import { constants } from 'node:os'
 import { awaitReadable, closeDescriptor, pidfdOpen, pidfdSignal } from '../native/index.js'
+import { OwnedDescriptors } from './owned-descriptors.js'
+import { refusedCall, refusedCheck, type CageRefusal } from './refusal.js'
 import { escapeForTerminal, type ToolPipes } from './stdio.js'
 
 export interface ProcessDescriptors {
@@ -47,8 +49,9 @@ export class CageProcess {
   /** Settles when bwrap is gone, with what it left as its reason; never rejects. */
   readonly exited: Promise<string>
   readonly #status: number
-  readonly #open: Set<number>
+  readonly #owned = new OwnedDescriptors()
   readonly #pidfds: number[] = []
+  #spawnErrno: string | null = null
   #wardenPidfd: number | null = null
   #ending: Promise<void> | null = null
 
@@ -56,12 +59,13 @@ export class CageProcess {
     this.pipes = pipes
     this.control = descriptors.control
     this.#status = descriptors.status
-    this.#open = new Set([descriptors.control, descriptors.status])
+    this.#owned.own([descriptors.control, descriptors.status])
     if (descriptors.pidfd !== null) this.#pidfds.push(descriptors.pidfd)
     this.exited = new Promise(resolve => {
-      child.once('error', error =>
-        resolve(`spawn failed with ${(error as NodeJS.ErrnoException).code ?? 'an error'}`),
-      )
+      child.once('error', (error: NodeJS.ErrnoException) => {
+        this.#spawnErrno = error.code ?? 'an unknown error'
+        resolve('bwrap did not start')
+      })
       child.once('exit', (code, signal) => resolve(`bwrap ended with ${signal ?? `code ${code ?? 'none'}`}`))
     })
   }
@@ -72,12 +76,14 @@ export class CageProcess {
     this.#pidfds.push(this.#wardenPidfd)
   }
 
-  /** What bwrap wrote before any tool ran, for the refusal: one bounded, escaped line. */
-  async lastWords(): Promise<string> {
+  /** Why nothing came: what bwrap wrote before any tool ran, as one bounded, escaped line. */
+  async goneBefore(expected: string): Promise<CageRefusal> {
     const ending = await this.exited
+    if (this.#spawnErrno !== null) return refusedCall('spawn', this.#spawnErrno)
     await this.pipes.stderr.ended
     const text = escapeForTerminal(this.pipes.stderr.bytes()).trim().replaceAll('\n', '; ')
-    return text === '' ? ending : `${ending}: "${text.slice(0, LAST_WORDS_CHARACTERS)}"`
+    const words = text === '' ? '' : `: "${text.slice(0, LAST_WORDS_CHARACTERS)}"`
+    return refusedCheck('cage', `"${expected}" from cage-init`, `${ending}${words}`)
   }
 
   /** After every process of the cage is gone. */
@@ -88,11 +94,7 @@ export class CageProcess {
   }
 
   closeControl(): void {
-    this.#close(this.control)
-  }
-
-  #close(fd: number): void {
-    if (this.#open.delete(fd)) closeDescriptor(fd)
+    this.#owned.close(this.control)
   }
 
   kill(): void {
@@ -120,7 +122,7 @@ export class CageProcess {
     try {
       if (this.#wardenPidfd !== null) await awaitReadable(this.#wardenPidfd, deadlineBootNs)
     } finally {
-      for (const fd of this.#open) this.#close(fd)
+      this.#owned.closeAll()
       for (const pidfd of this.#pidfds.splice(0)) closeDescriptor(pidfd)
       this.pipes.destroy()
     }

@@ -32,8 +32,7 @@ interface Cage {
 
 async function expectWord(cage: Cage, expected: string): Promise<Word> {
   const word = await receiveWord(cage.process.control, cage.deadline())
-  if (word === ENDED)
-    throw refusedCheck('cage', `"${expected}" from cage-init`, await cage.process.lastWords())
+  if (word === ENDED) throw await cage.process.goneBefore(expected)
   if (word.text !== expected) throw refusedCheck('cage-init', `"${expected}"`, 'another word')
   return word
 }

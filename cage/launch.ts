@@ -7,22 +7,16 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { isMainThread } from 'node:worker_threads'
 import type { Clock } from '../protocol/clock.js'
-import {
-  closeDescriptor,
-  pidfdOpen,
-  pipe,
-  sealedMemfd,
-  setPassCredentials,
-  socketPair,
-} from '../native/index.js'
+import { pidfdOpen, pipe, sealedMemfd, setPassCredentials, socketPair } from '../native/index.js'
 import { findBubblewrap, type Bubblewrap } from './bubblewrap.js'
 import { CageProcess } from './cage-process.js'
 import { cageIdentity } from './identity.js'
-import { placeFiles, readHostView, type Placed } from './placement.js'
+import { OwnedDescriptors } from './owned-descriptors.js'
+import { placeFiles, readHostView } from './placement.js'
 import { ARGUMENTS_FD, planCage, type CagePlan } from './plan.js'
 import { checkPolicy, type CageIdentity, type CagePolicy } from './policy.js'
 import { refusedBy, refusedCheck } from './refusal.js'
-import { openToolPipes } from './stdio.js'
+import { makeToolStdio } from './stdio.js'
 
 export interface LaunchOptions {
   readonly clock: Clock
@@ -46,40 +40,29 @@ function architecture(): 'x64' | 'arm64' {
 const optionBytes = (options: readonly string[]): Uint8Array =>
   Buffer.from(options.map(option => `${option}\0`).join(''), 'utf8')
 
-interface ChildDescriptors {
-  /** In the order of the child's numbers from ARGUMENTS_FD on. */
-  readonly options: readonly number[]
-  readonly control: number
-  readonly status: number
+/** Everything that is decided before anything is spawned. */
+interface Prepared {
+  readonly policy: CagePolicy
+  readonly identity: CageIdentity
+  readonly bubblewrap: Bubblewrap
+  readonly plan: CagePlan
+  /** Files that bwrap copies in, from FIRST_DATA_FD on. */
+  readonly given: readonly number[]
 }
 
-/** All close-on-exec here; spawn puts each at its number in the child. */
-function openDescriptors(plan: CagePlan, given: readonly number[]): ChildDescriptors {
-  const opened: number[] = []
-  const own = <T extends number | readonly number[]>(made: T): T => {
-    opened.push(...[made].flat())
-    return made
-  }
-  try {
-    const args = own(sealedMemfd('chio-bwrap-args', optionBytes(plan.options)))
-    const init = own(sealedMemfd('chio-cage-plan', plan.initPlan))
-    const [control, childControl] = own(socketPair('seqpacket'))
-    const [status, childStatus] = own(pipe())
-    setPassCredentials(control, true)
-    return { options: [args, init, childControl, childStatus, ...given], control, status }
-  } catch (error) {
-    for (const fd of [...opened, ...given]) closeDescriptor(fd)
-    throw error
-  }
+function prepare(policy: CagePolicy, bubblewrapPath: string | undefined, made: OwnedDescriptors): Prepared {
+  checkPolicy(policy)
+  const identity = cageIdentity(policy.identity)
+  const bubblewrap = findBubblewrap(bubblewrapPath)
+  const view = readHostView()
+  const { placements, given } = placeFiles(policy, view, identity, made)
+  const plan = planCage(policy, { architecture: architecture(), view, placements })
+  return { policy, identity, bubblewrap, plan, given }
 }
 
 /** 'ignore' from 3 on opens nothing in the child: those numbers stay free, 8 among them. */
-function spawnBubblewrap(
-  bubblewrap: Bubblewrap,
-  plan: CagePlan,
-  stdio: readonly ('ignore' | number)[],
-  identity: CageIdentity,
-): ChildProcess {
+function spawnBubblewrap(prepared: Prepared, stdio: readonly ('ignore' | number)[]): ChildProcess {
+  const { bubblewrap, plan, identity } = prepared
   const asOther = process.geteuid!() === 0 ? { uid: identity.uid, gid: identity.gid } : {}
   return spawn(bubblewrap.path, ['--args', String(ARGUMENTS_FD), '--', ...plan.command], {
     stdio: [...stdio],
@@ -90,44 +73,50 @@ function spawnBubblewrap(
   })
 }
 
-function start(placed: Placed, policy: CagePolicy, target: Omit<Launched, 'process'>): CageProcess {
-  const plan = planCage(policy, {
-    architecture: architecture(),
-    view: readHostView(),
-    placements: placed.placements,
-  })
-  const pipes = openToolPipes(policy.input)
-  const { options, control, status } = openDescriptors(plan, placed.opened)
+/** null when there is no process: its error comes as an event. A child is not reaped before we return to the loop. */
+function pidfdOf(child: ChildProcess): number | null {
+  if (child.pid === undefined) return null
   try {
-    const unused = Array.from({ length: ARGUMENTS_FD - 3 }, () => 'ignore' as const)
-    const child = spawnBubblewrap(
-      target.bubblewrap,
-      plan,
-      [...pipes.child, ...unused, ...options],
-      target.identity,
-    )
-    return new CageProcess(child, pipes, {
-      control,
-      status,
-      pidfd: child.pid === undefined ? null : pidfdOpen(child.pid),
-    })
-  } finally {
-    pipes.closeChildEnds()
-    for (const fd of options) closeDescriptor(fd)
+    return pidfdOpen(child.pid)
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
   }
+}
+
+const FREE_NUMBERS = Array.from({ length: ARGUMENTS_FD - 3 }, () => 'ignore' as const)
+
+/** All are close-on-exec here; spawn puts each at its number in the child. */
+function start(prepared: Prepared, made: OwnedDescriptors): CageProcess {
+  const { plan, given, policy } = prepared
+  const stdio = makeToolStdio(policy.input, made)
+  const options = made.own(sealedMemfd('chio-bwrap-args', optionBytes(plan.options)))
+  const initPlan = made.own(sealedMemfd('chio-cage-plan', plan.initPlan))
+  const [control, childControl] = made.own(socketPair('seqpacket'))
+  const [status, childStatus] = made.own(pipe())
+  setPassCredentials(control, true)
+  const inherited = [options, initPlan, childControl, childStatus, ...given]
+  const child = spawnBubblewrap(prepared, [...stdio.child, ...FREE_NUMBERS, ...inherited])
+  const pidfd = pidfdOf(child)
+  made.release(control)
+  made.release(status)
+  return new CageProcess(child, stdio.open(), { control, status, pidfd })
 }
 
 /** @throws CageRefusal naming the layer; nothing of the launch is left then. */
 export function launchCage(policy: CagePolicy, options: LaunchOptions): Launched {
-  if (!isMainThread)
+  if (!isMainThread) {
     throw refusedCheck('thread', 'the main thread', 'a worker, whose end would kill the cage')
-  checkPolicy(policy)
-  const identity = cageIdentity(policy.identity)
-  const bubblewrap = findBubblewrap(options.bubblewrapPath)
-  const placed = placeFiles(policy, readHostView(), identity)
+  }
+  const made = new OwnedDescriptors()
   try {
-    return { process: start(placed, policy, { identity, bubblewrap }), identity, bubblewrap }
+    const prepared = prepare(policy, options.bubblewrapPath, made)
+    const { identity, bubblewrap } = prepared
+    return { process: start(prepared, made), identity, bubblewrap }
   } catch (error) {
-    throw refusedBy(error, 'launch')
+    // A policy out of its bounds is the caller's fault, and says so itself.
+    throw error instanceof RangeError ? error : refusedBy(error, 'launch')
+  } finally {
+    made.closeAll()
   }
 }

@@ -16,14 +16,9 @@ import {
 import { dirname } from 'node:path'
 import { nativePath } from '../native/index.js'
 import { FIRST_DATA_FD, HELPER_AT, givenTool, isInView, type HostView, type Placement } from './plan.js'
+import type { OwnedDescriptors } from './owned-descriptors.js'
 import type { CageIdentity, CagePolicy, GivenFile } from './policy.js'
 import { refusedBy, refusedCheck } from './refusal.js'
-
-export interface Placed {
-  readonly placements: readonly Placement[]
-  /** Open here, for the child's descriptors from FIRST_DATA_FD on; the caller closes them. */
-  readonly opened: readonly number[]
-}
 
 const READ_SEARCH = 5
 const SEARCH = 1
@@ -55,18 +50,26 @@ function wantedFiles(policy: CagePolicy, view: HostView): GivenFile[] {
   return [{ source: nativePath('cage-init'), at: HELPER_AT }, ...tool, ...policy.files]
 }
 
-/** @throws CageRefusal when a file is missing or no regular file; nothing stays open then. */
-export function placeFiles(policy: CagePolicy, view: HostView, identity: CageIdentity): Placed {
-  const opened: number[] = []
+/**
+ * Where each file comes from; those that are copied in are open in `made`, in the order of the child's descriptors
+ * from FIRST_DATA_FD on.
+ * @throws CageRefusal when a file is missing or no regular file
+ */
+export function placeFiles(
+  policy: CagePolicy,
+  view: HostView,
+  identity: CageIdentity,
+  made: OwnedDescriptors,
+): { placements: Placement[]; given: number[] } {
+  const given: number[] = []
+  const place = (file: GivenFile): Placement => {
+    if (isReachable(file.source, identity)) return { at: file.at, from: { path: file.source } }
+    given.push(made.own(openGiven(file.source)))
+    return { at: file.at, from: { descriptor: FIRST_DATA_FD + given.length - 1 } }
+  }
   try {
-    const placements = wantedFiles(policy, view).map((file): Placement => {
-      if (isReachable(file.source, identity)) return { at: file.at, from: { path: file.source } }
-      opened.push(openGiven(file.source))
-      return { at: file.at, from: { descriptor: FIRST_DATA_FD + opened.length - 1 } }
-    })
-    return { placements, opened }
+    return { placements: wantedFiles(policy, view).map(place), given }
   } catch (error) {
-    for (const fd of opened) closeSync(fd)
     throw refusedBy(error, 'given file')
   }
 }

@@ -144,13 +144,29 @@ function compile(architecture: Architecture, rules: readonly Rule[], unlisted: V
   })
 }
 
+const compiled = new Map<string, readonly Instruction[]>()
+
+/** There are few different programs; each is compiled once, so that a launch does not wait for it. */
+function once(key: string, compileIt: () => readonly Instruction[]): readonly Instruction[] {
+  const known = compiled.get(key)
+  if (known !== undefined) return known
+  const program = compileIt()
+  compiled.set(key, program)
+  return program
+}
+
 export function toolFilter(
   architecture: Architecture,
   rules: { readonly profile: FilterProfile; readonly exec: ExecPolicy },
-): Instruction[] {
-  return compile(architecture, toolRules(rules.profile, rules.exec), 'allow')
+): readonly Instruction[] {
+  const { profile, exec } = rules
+  return once(`tool ${architecture} ${profile} ${exec}`, () =>
+    compile(architecture, toolRules(profile, exec), 'allow'),
+  )
 }
 
-export function wardenFilter(architecture: Architecture, statusFd: number): Instruction[] {
-  return compile(architecture, wardenRules(statusFd), 'kill')
+export function wardenFilter(architecture: Architecture, statusFd: number): readonly Instruction[] {
+  return once(`warden ${architecture} ${statusFd}`, () =>
+    compile(architecture, wardenRules(statusFd), 'kill'),
+  )
 }

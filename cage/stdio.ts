@@ -5,9 +5,10 @@
 import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { isatty } from 'node:tty'
-import { closeDescriptor, pipe } from '../native/index.js'
-import { refusedCheck } from './refusal.js'
+import { pipe } from '../native/index.js'
+import type { OwnedDescriptors } from './owned-descriptors.js'
 import type { ToolInput } from './policy.js'
+import { refusedCheck } from './refusal.js'
 
 /** More is read and dropped, so that the tool neither blocks nor fills our memory. */
 export const OUTPUT_MAXIMUM_BYTES = 1024 * 1024
@@ -56,43 +57,48 @@ export class ToolOutput {
 }
 
 export interface ToolPipes {
-  /** For the child's 0, 1, 2: 'ignore' is /dev/null. */
-  readonly child: readonly ['ignore' | number, number, number]
   readonly input: Socket | null
   readonly stdout: ToolOutput
   readonly stderr: ToolOutput
-  /** Our copies of the child's ends, closed once it was spawned. */
-  closeChildEnds(): void
   destroy(): void
 }
 
-function inputEnds(input: ToolInput): { child: 'ignore' | number; own: number | null; made: boolean } {
-  if (input === 'null') return { child: 'ignore', own: null, made: false }
-  if (input === 'pipe') {
-    const [read, write] = pipe()
-    return { child: read, own: write, made: true }
-  }
-  if (isatty(input.descriptor)) throw refusedCheck('tool input', 'a file or a pipe', 'a terminal')
-  return { child: input.descriptor, own: null, made: false }
+export interface ToolStdio {
+  /** For the child's 0, 1, 2: 'ignore' is /dev/null. */
+  readonly child: readonly ['ignore' | number, number, number]
+  /** Takes over our ends; they are closed with what it returns. */
+  open(): ToolPipes
 }
 
-export function openToolPipes(choice: ToolInput): ToolPipes {
-  const { child, own, made } = inputEnds(choice)
-  const [outRead, outWrite] = pipe()
-  const [errRead, errWrite] = pipe()
-  const input = own === null ? null : new Socket({ fd: own, readable: false, writable: true })
+/** The child's end of 0, and ours where there is one. */
+function inputEnds(input: ToolInput, made: OwnedDescriptors): ['ignore' | number, number | null] {
+  if (input === 'null') return ['ignore', null]
+  if (input === 'pipe') return made.own(pipe())
+  if (isatty(input.descriptor)) throw refusedCheck('tool input', 'a file or a pipe', 'a terminal')
+  return [input.descriptor, null]
+}
+
+function openPipes(input: number | null, outRead: number, errRead: number): ToolPipes {
+  const driven = input === null ? null : new Socket({ fd: input, readable: false, writable: true })
   // A tool that ends without reading its input is no fault of ours.
-  input?.on('error', () => input.destroy())
+  driven?.on('error', () => driven.destroy())
   const stdout = new ToolOutput(outRead)
   const stderr = new ToolOutput(errRead)
-  const childEnds = [outWrite, errWrite, ...(made && child !== 'ignore' ? [child] : [])]
+  const destroy = (): void => [driven, stdout, stderr].forEach(end => end?.destroy())
+  return { input: driven, stdout, stderr, destroy }
+}
+
+/** All ends belong to `made` until they are opened; the child's stay with it. */
+export function makeToolStdio(choice: ToolInput, made: OwnedDescriptors): ToolStdio {
+  const [childIn, input] = inputEnds(choice, made)
+  const [outRead, outWrite] = made.own(pipe())
+  const [errRead, errWrite] = made.own(pipe())
   return {
-    child: [child, outWrite, errWrite],
-    input,
-    stdout,
-    stderr,
-    closeChildEnds: () => childEnds.splice(0).forEach(closeDescriptor),
-    destroy: () => [input, stdout, stderr].forEach(end => end?.destroy()),
+    child: [childIn, outWrite, errWrite],
+    open() {
+      for (const fd of [input, outRead, errRead]) if (fd !== null) made.release(fd)
+      return openPipes(input, outRead, errRead)
+    },
   }
 }
 

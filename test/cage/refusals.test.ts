@@ -1,17 +1,14 @@
 /**
  * Every layer that fails refuses the launch with the call or check that failed; nothing runs, nothing stays.
  */
-import { chmodSync, chownSync, copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { findBubblewrap } from '../../cage/bubblewrap.js'
 import type { WaitingCage } from '../../cage/cage.js'
 import { receiveWord } from '../../cage/channel.js'
-import { cageIdentity } from '../../cage/identity.js'
 import { launchCage } from '../../cage/launch.js'
 import { cagePolicy, type CagePolicyChoices } from '../../cage/policy.js'
-import { CageRefusal } from '../../cage/refusal.js'
+import type { CageRefusal } from '../../cage/refusal.js'
 import { systemClock } from '../../native/clock.js'
 import {
   closeDescriptor,
@@ -21,10 +18,7 @@ import {
   sendDescriptors,
   socketPair,
 } from '../../native/index.js'
-import { runWith } from '../support/descriptors.js'
-import { isRoot, openFolder, openTestCage, requestFrame, testIdentity } from '../support/cage.js'
-import { SKIP_REASONS } from '../support/skips.js'
-import { describeWhen } from '../support/when.js'
+import { openFolder, openTestCage, refusalOf, requestFrame, testIdentity } from '../support/cage.js'
 
 const folder = openFolder()
 afterAll(() => folder.remove())
@@ -41,18 +35,6 @@ const nothing = { path: '/usr/bin/true', argv: ['true'] }
 function kept<T extends number | readonly number[]>(made: T): T {
   descriptors.push(...[made].flat())
   return made
-}
-
-async function refusalOf(action: () => unknown): Promise<CageRefusal> {
-  const error: unknown = await Promise.resolve()
-    .then(action)
-    .then(
-      () => undefined,
-      (thrown: unknown) => thrown,
-    )
-  expect(error).toBeInstanceOf(CageRefusal)
-  expect(error).toMatchObject({ code: 'cage_refused', outcome: 'not_started' })
-  return error as CageRefusal
 }
 
 async function waiting(choices: Partial<CagePolicyChoices> = {}): Promise<WaitingCage> {
@@ -193,95 +175,5 @@ describe('a tool that cannot run', () => {
   test('is refused when its working directory is not there', async () => {
     const refusal = await refusalOf(() => openTestCage({ tool: nothing, directory: '/nowhere' }))
     expect(refusal).toMatchObject({ failingCall: 'chdir', errnoName: 'ENOENT' })
-  })
-})
-
-describe('the launcher', () => {
-  test('refuses on a worker thread, whose end would kill the cage', async () => {
-    const url = new URL('../../dist/cage/index.js', import.meta.url).href
-    const script = `
-      const { parentPort } = require('node:worker_threads')
-      import(${JSON.stringify(url)})
-        .then(c => c.openCage(c.cagePolicy({ tool: { path: '/usr/bin/true', argv: ['true'] } })))
-        .then(() => parentPort.postMessage('opened'), e => parentPort.postMessage(e.failingCall))`
-    const worker = new Worker(script, { eval: true })
-    const message = await new Promise(resolve => worker.once('message', resolve))
-    await worker.terminate()
-    expect(message).toBe('thread')
-  })
-
-  test('refuses a bwrap that is missing or named without its whole path', async () => {
-    expect(await refusalOf(() => findBubblewrap('/usr/bin/no-bwrap'))).toMatchObject({ errnoName: 'ENOENT' })
-    expect(await refusalOf(() => findBubblewrap('bwrap'))).toMatchObject({ failingCall: 'bwrap path' })
-  })
-
-  test('knows the bwrap that it used by its digest', () => {
-    const expected = runWith('/usr/bin/sha256sum', ['/usr/bin/bwrap']).stdout.split(' ')[0]
-    expect(findBubblewrap()).toEqual({ path: '/usr/bin/bwrap', sha256: expected })
-  })
-
-  test('refuses an identity that stands for someone else', async () => {
-    for (const id of [0, 65_534, 0xffff_ffff, -1]) {
-      expect(await refusalOf(() => cageIdentity({ uid: id, gid: 61_184 }))).toMatchObject({
-        failingCall: 'cage uid',
-      })
-    }
-  })
-})
-
-describeWhen(isRoot, SKIP_REASONS.needsRoot, 'a launcher that is root', () => {
-  // Below /: the temporary folder is writable by all, and a sticky folder is accepted.
-  const place = (name: string, content: string | null, mode: number): string => {
-    const path = join(folder.path, name)
-    if (content === null) copyFileSync('/usr/bin/bwrap', path)
-    else writeFileSync(path, content)
-    chmodSync(path, mode)
-    return path
-  }
-
-  test('refuses without an identity for the cage, and with another group of its own', async () => {
-    expect(await refusalOf(() => cageIdentity(null))).toMatchObject({ failingCall: 'cage uid' })
-    expect(await refusalOf(() => cageIdentity({ uid: 61_184, gid: 0 }))).toMatchObject({
-      failingCall: 'cage gid',
-    })
-  })
-
-  test('refuses a bwrap that others could change, or that is set-id', async () => {
-    const modeOf = (mode: number, name: string) => refusalOf(() => findBubblewrap(place(name, null, mode)))
-    expect(await modeOf(0o775, 'group')).toMatchObject({ failingCall: 'bwrap mode' })
-    expect(await modeOf(0o757, 'other')).toMatchObject({ failingCall: 'bwrap mode' })
-    expect(await modeOf(0o4755, 'setuid')).toMatchObject({ failingCall: 'bwrap mode' })
-    expect(await modeOf(0o2755, 'setgid')).toMatchObject({ failingCall: 'bwrap mode' })
-  })
-
-  test('refuses a bwrap of another owner, and one in a folder of another', async () => {
-    const path = place('foreign', null, 0o755)
-    chownSync(path, 61_184, 61_184)
-    expect(await refusalOf(() => findBubblewrap(path))).toMatchObject({ failingCall: 'bwrap owner' })
-    const open = join(folder.path, 'open')
-    mkdirSync(open)
-    chmodSync(open, 0o777)
-    copyFileSync('/usr/bin/bwrap', join(open, 'bwrap'))
-    symlinkSync(join(open, 'bwrap'), join(folder.path, 'link'))
-    expect(await refusalOf(() => findBubblewrap(join(folder.path, 'link')))).toMatchObject({
-      failingCall: 'bwrap mode',
-    })
-  })
-
-  test('names what bwrap said when the machine denies namespaces, and runs nothing', async () => {
-    const fake = place(
-      'denied',
-      '#!/bin/sh\necho "bwrap: setting up uid map: Permission denied" >&2\nexit 1\n',
-      0o755,
-    )
-    const refusal = await refusalOf(() => openTestCage({ tool: nothing }, { bubblewrapPath: fake }))
-    expect(refusal.message).toContain('"bwrap: setting up uid map: Permission denied"')
-  })
-
-  test('is not fooled by a bwrap that only runs its command', async () => {
-    const says = "#!/usr/bin/python3\nimport os, time\nos.write(12, b'ready')\ntime.sleep(5)\n"
-    const fake = place('runner', says, 0o755)
-    const refusal = await refusalOf(() => openTestCage({ tool: nothing }, { bubblewrapPath: fake }))
-    expect(refusal.failingCall).toMatch(/^census of/)
   })
 })

@@ -7,8 +7,10 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
 import { openCage, type OpenOptions, type WaitingCage } from '../../cage/cage.js'
 import { cagePolicy, type CageIdentity, type CagePolicyChoices } from '../../cage/policy.js'
+import { CageRefusal } from '../../cage/refusal.js'
 import type { FinishedTool } from '../../cage/running.js'
 import { resolveTool } from '../../cage/tool.js'
 import { closeDescriptor, readFrame, shutdownWrite, socketPair, writeFully } from '../../native/index.js'
@@ -129,4 +131,17 @@ export function isAlive(pid: number): boolean {
   } catch {
     return false
   }
+}
+
+/** What the action refuses with; fails when it does anything else. */
+export async function refusalOf(action: () => unknown): Promise<CageRefusal> {
+  const error: unknown = await Promise.resolve()
+    .then(action)
+    .then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    )
+  expect(error).toBeInstanceOf(CageRefusal)
+  expect(error).toMatchObject({ code: 'cage_refused', outcome: 'not_started' })
+  return error as CageRefusal
 }
