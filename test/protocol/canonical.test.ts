@@ -6,7 +6,7 @@ import { sha256Hex, toHex } from '../../protocol/digest.js'
 import { encodeFrame } from '../../protocol/frame.js'
 import { type JsonValue, parseStrictJson } from '../../protocol/json.js'
 import { MAXIMUM_JSON_DEPTH } from '../../protocol/limits.js'
-import { fullCount } from '../support/counts.js'
+import { FULL_RUN_TIMEOUT_MS, fullCount } from '../support/counts.js'
 import { describeVectors, readVectors } from '../support/vectors.js'
 
 const text = (value: JsonValue): string => Buffer.from(canonicalBytes(value)).toString('utf8')
@@ -91,17 +91,21 @@ describe('canonicalBytes', () => {
     expect(() => canonicalBytes(circle)).toThrow(RangeError)
   })
 
-  test('gives the same bytes after being read again', () => {
-    const value = fc.jsonValue({ maxDepth: 6 }).filter(isWritable)
-    fc.assert(
-      fc.property(value, json => {
-        const bytes = canonicalBytes(json as JsonValue)
-        expect(toHex(canonicalBytes(parseStrictJson(bytes, 'text')))).toBe(toHex(bytes))
-        expect(JSON.parse(Buffer.from(bytes).toString())).toEqual(JSON.parse(JSON.stringify(json)))
-      }),
-      { numRuns: fullCount(300, 5_000) },
-    )
-  })
+  test(
+    'gives the same bytes after being read again',
+    () => {
+      const value = fc.jsonValue({ maxDepth: 6 }).filter(isWritable)
+      fc.assert(
+        fc.property(value, json => {
+          const bytes = canonicalBytes(json as JsonValue)
+          expect(toHex(canonicalBytes(parseStrictJson(bytes, 'text')))).toBe(toHex(bytes))
+          expect(JSON.parse(Buffer.from(bytes).toString())).toEqual(JSON.parse(JSON.stringify(json)))
+        }),
+        { numRuns: fullCount(300, 5_000) },
+      )
+    },
+    FULL_RUN_TIMEOUT_MS,
+  )
 })
 
 function isWritable(value: unknown): boolean {

@@ -19,21 +19,25 @@ import {
 import { toHex } from '../../protocol/digest.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { read, refusal, utf8, write } from '../support/codec-reading.js'
-import { fullCount } from '../support/counts.js'
+import { FULL_RUN_TIMEOUT_MS, fullCount } from '../support/counts.js'
 import { SampleDocument, sampleDocument } from '../support/sample-document.js'
 
 describe('every document', () => {
-  test('is read back from what was written, and written again to the same bytes', () => {
-    fc.assert(
-      fc.property(sampleDocument, value => {
-        const encoded = encode(SampleDocument, value)
-        const decoded = decode(SampleDocument, encoded, 'document')
-        expect(decoded).toEqual(value)
-        expect(toHex(encode(SampleDocument, decoded))).toBe(toHex(encoded))
-      }),
-      { numRuns: fullCount(200, 5_000) },
-    )
-  })
+  test(
+    'is read back from what was written, and written again to the same bytes',
+    () => {
+      fc.assert(
+        fc.property(sampleDocument, value => {
+          const encoded = encode(SampleDocument, value)
+          const decoded = decode(SampleDocument, encoded, 'document')
+          expect(decoded).toEqual(value)
+          expect(toHex(encode(SampleDocument, decoded))).toBe(toHex(encoded))
+        }),
+        { numRuns: fullCount(200, 5_000) },
+      )
+    },
+    FULL_RUN_TIMEOUT_MS,
+  )
 
   test('is plain JSON with members in order', () => {
     fc.assert(
@@ -44,30 +48,34 @@ describe('every document', () => {
     )
   })
 
-  test('when changed anywhere, is refused or is another document with these very bytes', () => {
-    const change = fc.record({
-      at: fc.nat(),
-      removed: fc.nat(3),
-      put: fc.oneof(
-        fc.uint8Array({ maxLength: 3 }),
-        fc.constantFrom(...['0', ' ', '"', ',', '\\', '}'].map(utf8)),
-      ),
-    })
-    let accepted = 0
-    fc.assert(
-      fc.property(sampleDocument, change, (value, { at, removed, put }) => {
-        const encoded = encode(SampleDocument, value)
-        const from = at % encoded.length
-        const changed = Buffer.concat([encoded.subarray(0, from), put, encoded.subarray(from + removed)])
-        const message = refusal(SampleDocument, changed)
-        if (message !== 'accepted') return
-        accepted++
-        expect(toHex(encode(SampleDocument, read(SampleDocument, changed)))).toBe(toHex(changed))
-      }),
-      { numRuns: fullCount(3_000, 100_000) },
-    )
-    expect(accepted).toBeGreaterThan(0)
-  })
+  test(
+    'when changed anywhere, is refused or is another document with these very bytes',
+    () => {
+      const change = fc.record({
+        at: fc.nat(),
+        removed: fc.nat(3),
+        put: fc.oneof(
+          fc.uint8Array({ maxLength: 3 }),
+          fc.constantFrom(...['0', ' ', '"', ',', '\\', '}'].map(utf8)),
+        ),
+      })
+      let accepted = 0
+      fc.assert(
+        fc.property(sampleDocument, change, (value, { at, removed, put }) => {
+          const encoded = encode(SampleDocument, value)
+          const from = at % encoded.length
+          const changed = Buffer.concat([encoded.subarray(0, from), put, encoded.subarray(from + removed)])
+          const message = refusal(SampleDocument, changed)
+          if (message !== 'accepted') return
+          accepted++
+          expect(toHex(encode(SampleDocument, read(SampleDocument, changed)))).toBe(toHex(changed))
+        }),
+        { numRuns: fullCount(3_000, 100_000) },
+      )
+      expect(accepted).toBeGreaterThan(0)
+    },
+    FULL_RUN_TIMEOUT_MS,
+  )
 
   test('when cut short or followed by anything, is refused', () => {
     const encoded = encode(

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { bytes, decode, encode } from '../../protocol/codec.js'
 import { countDecimals, decimalTextBytes } from '../../protocol/decimal-bytes.js'
 import { BrokerError } from '../../protocol/errors.js'
-import { fullCount } from '../support/counts.js'
+import { FULL_RUN_TIMEOUT_MS, fullCount } from '../support/counts.js'
 
 const Any = bytes({ max: 100_000 })
 const read = (text: string): Uint8Array => decode(Any, Buffer.from(text, 'latin1'), 'byte string')
@@ -18,15 +18,19 @@ test('writes what JSON writes, for every byte and every pair of neighbours', () 
   for (let byte = 0; byte < 256; byte++) expect(write(Uint8Array.of(byte))).toBe(`[${byte}]`)
 })
 
-test('reads what it wrote', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 2_000 }), value => {
-      expect(read(write(value))).toEqual(value)
-      expect(decimalTextBytes(value)).toBe(value.length === 0 ? 0 : write(value).length - 1)
-    }),
-    { numRuns: fullCount(200, 5_000) },
-  )
-})
+test(
+  'reads what it wrote',
+  () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 2_000 }), value => {
+        expect(read(write(value))).toEqual(value)
+        expect(decimalTextBytes(value)).toBe(value.length === 0 ? 0 : write(value).length - 1)
+      }),
+      { numRuns: fullCount(200, 5_000) },
+    )
+  },
+  FULL_RUN_TIMEOUT_MS,
+)
 
 test('reads and writes nothing as an empty array', () => {
   expect(write(new Uint8Array(0))).toBe('[]')

@@ -4,42 +4,50 @@ import { describe, expect, test } from 'vitest'
 import { BrokerError } from '../../protocol/errors.js'
 import { type JsonValue, parseStrictJson } from '../../protocol/json.js'
 import { MAXIMUM_JSON_DEPTH } from '../../protocol/limits.js'
-import { fullCount } from '../support/counts.js'
+import { FULL_RUN_TIMEOUT_MS, fullCount } from '../support/counts.js'
 
 const parse = (text: string): JsonValue => parseStrictJson(Buffer.from(text, 'utf8'), 'test file')
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 
 describe('parseStrictJson', () => {
-  test('agrees with JSON.parse on every value without duplicate members', () => {
-    const value = fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' }).filter(isPortable)
-    fc.assert(
-      fc.property(value, fc.constantFrom(undefined, 1, '\t'), (json, space) => {
-        const text = JSON.stringify(json, null, space)
-        expect(parse(text)).toEqual(JSON.parse(text))
-      }),
-      { numRuns: fullCount(300, 5_000) },
-    )
-  })
+  test(
+    'agrees with JSON.parse on every value without duplicate members',
+    () => {
+      const value = fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' }).filter(isPortable)
+      fc.assert(
+        fc.property(value, fc.constantFrom(undefined, 1, '\t'), (json, space) => {
+          const text = JSON.stringify(json, null, space)
+          expect(parse(text)).toEqual(JSON.parse(text))
+        }),
+        { numRuns: fullCount(300, 5_000) },
+      )
+    },
+    FULL_RUN_TIMEOUT_MS,
+  )
 
-  test('refuses whatever JSON.parse refuses, after any single change of a text', () => {
-    const text = ' {"a": [1, -2.5e3, true, null], "bé": {"c": "\\u00e9\\n\\"x"}, "d": false} '
-    fc.assert(
-      fc.property(
-        fc.nat(text.length - 1),
-        fc.constantFrom(...Array.from('{}[]",:\\0-+e.tfnu \u0001\u2028é')),
-        (at, put) => {
-          const changed = text.slice(0, at) + put + text.slice(at + 1)
-          const [strict, lenient] = [
-            attempt(() => parse(changed)),
-            attempt(() => JSON.parse(changed) as unknown),
-          ]
-          if ('value' in strict) expect(lenient).toEqual(strict)
-          if ('error' in strict) expect(strict.error).toBeInstanceOf(BrokerError)
-        },
-      ),
-      { numRuns: fullCount(2_000, 50_000) },
-    )
-  })
+  test(
+    'refuses whatever JSON.parse refuses, after any single change of a text',
+    () => {
+      const text = ' {"a": [1, -2.5e3, true, null], "bé": {"c": "\\u00e9\\n\\"x"}, "d": false} '
+      fc.assert(
+        fc.property(
+          fc.nat(text.length - 1),
+          fc.constantFrom(...Array.from('{}[]",:\\0-+e.tfnu \u0001\u2028é')),
+          (at, put) => {
+            const changed = text.slice(0, at) + put + text.slice(at + 1)
+            const [strict, lenient] = [
+              attempt(() => parse(changed)),
+              attempt(() => JSON.parse(changed) as unknown),
+            ]
+            if ('value' in strict) expect(lenient).toEqual(strict)
+            if ('error' in strict) expect(strict.error).toBeInstanceOf(BrokerError)
+          },
+        ),
+        { numRuns: fullCount(2_000, 50_000) },
+      )
+    },
+    FULL_RUN_TIMEOUT_MS,
+  )
 
   test.each([
     ['duplicate members', '{"a":1,"a":2}'],

@@ -19,3 +19,6 @@ export function fullCount(small: number, full: number): number {
   }
   return isFullRun ? full : small
 }
+
+/** The longest that a repeated test may take, full counts on a busy machine. */
+export const FULL_RUN_TIMEOUT_MS = 120_000
