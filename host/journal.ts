@@ -1,16 +1,20 @@
 // The private journal: exact frames, which may hold sensitive content, encrypted under the host's own
 // key; receipt and outcome in clear. Each file is durable before the result is used.
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { constants } from 'node:fs'
+import { lstat, mkdir, open } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { canonicalBytes } from '../protocol/canonical.js'
 import type { JsonValue } from '../protocol/json.js'
 import { BrokerError } from '../protocol/errors.js'
+import { modeText, refused } from '../system/custody-refusal.js'
 import { retainFile } from '../system/retained-file.js'
 
 const MAGIC = Buffer.from('chio.host-journal.v1\n', 'latin1')
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
+/** A derived identifier; anything else could name another place. */
+const ATTEMPT_ID = /^broker-attempt-[0-9a-f]{64}$/
 
 /** The journal of one attempt. */
 export class Journal {
@@ -24,16 +28,20 @@ export class Journal {
     this.#key = key
   }
 
-  /** Makes the attempt's folder (0700) below the runs folder. */
+  /**
+   * Makes the attempt's folder (0700) below the runs folder; it is on disk when this resolves.
+   * @throws BrokerError `custody` when it is not this user's alone, `storage` when it cannot be made.
+   */
   static async open(runsDirectory: string, attemptId: string, journalKey: Uint8Array): Promise<Journal> {
+    if (!ATTEMPT_ID.test(attemptId)) throw refused('journal', 'a derived attempt id', 'another name')
     const directory = join(runsDirectory, attemptId)
-    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await makePrivateFolder(directory)
     return new Journal(directory, attemptId, journalKeyOf(journalKey, attemptId))
   }
 
   /** Retains one exact frame, encrypted. */
   async retainFrame(name: 'request.frame' | 'response.frame', frame: Uint8Array): Promise<void> {
-    await retainFile(join(this.directory, name), seal(frame, this.#key, `${this.#attemptId}/${name}`), 0o600)
+    await this.#retain(name, seal(frame, this.#key, `${this.#attemptId}/${name}`))
   }
 
   /** Retains one document in clear: it holds digests and identifiers only. */
@@ -42,7 +50,44 @@ export class Journal {
     document: Uint8Array | JsonValue,
   ): Promise<void> {
     const bytes = document instanceof Uint8Array ? document : canonicalBytes(document)
-    await retainFile(join(this.directory, name), Buffer.concat([bytes, Buffer.from('\n')]), 0o600)
+    await this.#retain(name, Buffer.concat([bytes, Buffer.from('\n')]))
+  }
+
+  async #retain(name: string, bytes: Uint8Array): Promise<void> {
+    const path = join(this.directory, name)
+    await onDisk(path, () => retainFile(path, bytes, 0o600))
+  }
+}
+
+async function makePrivateFolder(directory: string): Promise<void> {
+  await onDisk(directory, () => mkdir(directory, { mode: 0o700 }).catch(unlessExists))
+  const stats = await lstat(directory)
+  if (!stats.isDirectory()) throw refused(directory, 'a folder', 'another kind of file')
+  if (stats.uid !== process.geteuid?.()) throw refused(directory, 'a folder of this user', `uid ${stats.uid}`)
+  if ((stats.mode & 0o077) !== 0) throw refused(directory, 'mode 0700', modeText(stats))
+  await onDisk(dirname(directory), () => syncFolder(dirname(directory)))
+}
+
+function unlessExists(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+}
+
+/** The name of the attempt's folder must survive as well as what is in it. */
+async function syncFolder(directory: string): Promise<void> {
+  const handle = await open(directory, constants.O_RDONLY | constants.O_DIRECTORY)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function onDisk(path: string, write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write()
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? 'a fault'
+    throw new BrokerError('storage', `journal refused: expected ${path} on disk, got ${code}`, { cause })
   }
 }
 

@@ -17,6 +17,7 @@ import type { ExecutionFailureReceiptBody } from '../../protocol/failure.js'
 import { type ExecutionReceiptBody, receiptReference, signReceipt } from '../../protocol/receipt.js'
 import { type BrokerWorld, startWorld } from '../support/broker-world.js'
 import { codeOf } from '../support/descriptors.js'
+import type { TestAttempt } from '../support/test-attempt.js'
 
 let world: BrokerWorld
 let context: OutcomeContext
@@ -28,14 +29,20 @@ beforeAll(async () => {
   world = await startWorld()
   const attempt = await world.prepared()
   const answered = await attempt.preparation.stream.submit(systemClock.bootNs() + 5_000_000_000n)
-  context = { ...attempt, receiptSigner: world.receiptKey.publicKey }
+  context = contextOf(attempt)
   response = decode(BrokerExecuteResponse, answered.response.response, 'response')
   const released = await world.prepared()
   released.preparation.stream.close()
-  failedContext = { ...released, receiptSigner: world.receiptKey.publicKey }
+  failedContext = contextOf(released)
   failure = decode(BrokerExecuteFailure, (await released.replay()).response.response, 'failure')
 })
 afterAll(() => world.close())
+
+const contextOf = ({ request, registration }: TestAttempt): OutcomeContext => ({
+  request,
+  registration,
+  receiptSigner: world.receiptKey.publicKey,
+})
 
 const OTHER_DIGEST = 'e'.repeat(64)
 const NO_FRAME = new Uint8Array(0)
