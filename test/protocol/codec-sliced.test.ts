@@ -71,6 +71,10 @@ describe('decodeSliced', () => {
     ['text that ends in backslashes', frame({ note: '\\'.repeat(200_001) })],
     ['arrays of numbers that are not bytes', frame({ json: Array.from({ length: 90_000 }, (_, i) => i) })],
     ['arrays of bytes that are JSON', frame({ json: Array.from({ length: 90_000 }, (_, i) => i & 255) })],
+    [
+      'many middling byte strings',
+      frame({ many: Array.from({ length: 9 }, (_, i) => filled(2_000 + i * 500, i)) }),
+    ],
     ['a small frame', frame({ body: filled(10), z: filled(10) })],
   ])('gives the same answer for %s', async (_what, value) => {
     await expectSameAnswer(encode(Frame, value))
