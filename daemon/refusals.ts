@@ -194,7 +194,7 @@ export const REFUSALS = {
     silent: true,
   },
   stream_reset: {
-    ...fails('stream', 'a stream that lasts', ['held', 'consumption'], 'invalid_request'),
+    ...fails('stream', 'a stream that lasts', ['held'], 'invalid_request'),
     silent: true,
   },
   frame_truncated: { ...fails('frame', 'the whole frame', ['held'], 'invalid_request'), silent: true },

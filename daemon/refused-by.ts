@@ -7,11 +7,11 @@ import { Refused } from './refused.js'
 import type { RefusalReason } from './refusals.js'
 
 const ENDINGS: Record<ConnectionEnding, RefusalReason> = {
-  closed: 'stream_reset',
+  closed: 'stream_closed',
   deadline: 'deadline_expired',
   eof: 'stream_closed',
   length: 'frame_length_mismatch',
-  reset: 'stream_reset',
+  reset: 'stream_closed',
   surplus: 'surplus_bytes',
 }
 
@@ -30,6 +30,5 @@ export function refusedBy(error: unknown, moment: 'preparation' | 'consumption')
 
 function endingReason(error: ConnectionEnded, moment: 'preparation' | 'consumption'): RefusalReason {
   if (moment === 'preparation' && error.ending === 'deadline') return 'preparation_budget'
-  if (moment === 'preparation' && error.ending === 'reset') return 'stream_closed'
   return ENDINGS[error.ending]
 }

@@ -167,7 +167,7 @@ export class SlotDesk {
     }, CONNECTOR_LOOK_MS)
     void connection.ended.then(ending => {
       if (preparation.phase === 'waiting' || preparation.isCommitted) return
-      this.end(preparation, new Refused(ending === 'surplus' ? 'surplus_bytes' : 'stream_reset'))
+      this.end(preparation, new Refused(ending === 'surplus' ? 'surplus_bytes' : 'stream_closed'))
     })
     return () => clearInterval(timer)
   }

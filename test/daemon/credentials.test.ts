@@ -89,7 +89,7 @@ describe('stored credentials', () => {
       'tracker',
       'issues',
     ]) {
-      expect(file.includes(word), word).toBe(false)
+      expect([word, file.includes(word)]).toEqual([word, false])
     }
   })
 })

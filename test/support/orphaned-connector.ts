@@ -48,7 +48,7 @@ export interface OrphanedConnector {
 export function orphanedConnector(
   path: string,
   first: Uint8Array,
-  then = new Uint8Array(0),
+  then: Uint8Array = new Uint8Array(0),
 ): OrphanedConnector {
   const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
   const child = spawn('/usr/bin/python3', ['-c', PROGRAM, path, hex(first), hex(then)], {

@@ -22,6 +22,7 @@ import {
   registrationDigest,
   signRegistrationAuthorization,
 } from '../../protocol/registration.js'
+import type { OutcomeContext } from '../../protocol/execute-response.js'
 import type { BrokerWorld } from './broker-world.js'
 
 export const TENANT = 'tenant-a'
@@ -73,6 +74,12 @@ export class TestAttempt {
 
   get attemptId(): string {
     return this.registration.ids.attemptId
+  }
+
+  /** What a host retained of it, to verify an outcome with. */
+  get context(): OutcomeContext {
+    const { request, registration } = this
+    return { request, registration, receiptSigner: this.#world.receiptKey.publicKey }
   }
 
   authorized(action: RegistrationAction, key = this.#world.keys.authority): AuthorizedAttempt {

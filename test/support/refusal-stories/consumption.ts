@@ -10,7 +10,7 @@ import { inOrder, rejected } from '../authority.js'
 import type { BrokerWorld, WorldOptions } from '../broker-world.js'
 import { SteppedClock } from '../clock.js'
 import { orphanedConnector } from '../orphaned-connector.js'
-import { connectRaw, seenOn, write } from '../raw-broker.js'
+import { seenOn, write } from '../raw-broker.js'
 import { type AttemptOptions, TENANT } from '../test-attempt.js'
 import { holdStore, runSql } from '../test-store.js'
 import { revokedAtAuthority, slowParent } from './preparation.js'
@@ -116,22 +116,6 @@ export const CONSUMPTION_STORIES: Stories = {
     { authorityTimeoutMs: 10_000 },
   ),
   'stream_closed at consumption': leaving(descriptor => closeDescriptor(descriptor)),
-  'stream_reset at consumption': story(async world => {
-    const attempt = world.attempt()
-    await attempt.register()
-    const descriptor = await connectRaw(world)
-    const prepare = attemptEnvelope('prepare_connection', attempt.authorized('prepare'), TENANT)
-    await write(descriptor, encodeFrame(encodeRequest(prepare)))
-    while (world.broker.slotStatus().state !== 'waiting') await delay(5)
-    const answered = slowParent(world)
-    await write(descriptor, encodeFrame(executeFrameBody(attempt.request, TENANT)))
-    await answered.asked
-    // The acknowledgement was never read: the kernel resets instead of closing.
-    closeDescriptor(descriptor)
-    await delay(40)
-    answered.go()
-    return { attempt }
-  }),
   'surplus_bytes at consumption': leaving(async descriptor => {
     await write(descriptor, Buffer.from('x'))
     await seenOn(descriptor)
