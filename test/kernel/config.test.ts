@@ -8,7 +8,8 @@ import { signingKey } from '../../protocol/keys.js'
 import { kernelConfig, seed } from '../support/kernel.js'
 
 const people = { administrator: signingKey(seed()), broker: signingKey(seed()), caller: signingKey(seed()) }
-const document = (): Record<string, unknown> => JSON.parse(JSON.stringify(kernelConfig('/state', people)))
+const document = (): Record<string, unknown> =>
+  JSON.parse(JSON.stringify(kernelConfig('/state', people))) as Record<string, unknown>
 const parse = (value: unknown) => parseKernelConfig(Buffer.from(JSON.stringify(value)))
 
 describe('the configuration of a kernel', () => {
