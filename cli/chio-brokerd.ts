@@ -95,4 +95,9 @@ function end(log: BrokerLog, error: unknown): never {
 }
 
 const log = openLog(systemClock)
+// A fault that nobody caught ends what it was about, not the daemon: its moves are commits, whole or not at all.
+const survive = (error: unknown): void =>
+  log.error({ event: 'fault', ...faultFields(error) }, 'uncaught fault')
+process.on('unhandledRejection', survive)
+process.on('uncaughtException', survive)
 main(log).catch((error: unknown) => end(log, error))

@@ -1,0 +1,188 @@
+// The broker as a process of its own: how it starts and ends, what it says, what it never says, and what a peer
+// cannot make it do.
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { BrokerProcess, type BrokerProcessOptions } from '../support/broker-process.js'
+import { BrokerWorld, SECRET } from '../support/broker-world.js'
+import { fullCount } from '../support/counts.js'
+import { answer } from '../support/provider.js'
+import { sayBytes, seenOn, soonBootNs, write } from '../support/raw-broker.js'
+
+let world: BrokerWorld
+const started: BrokerProcess[] = []
+beforeEach(async () => {
+  world = new BrokerWorld({})
+  await world.found()
+})
+afterEach(async () => {
+  await Promise.all(started.splice(0).map(broker => broker.stop('SIGKILL')))
+  await world.close()
+})
+
+function launch(options: BrokerProcessOptions = {}): BrokerProcess {
+  const broker = new BrokerProcess(world, options)
+  started.push(broker)
+  return broker
+}
+async function serving(options: BrokerProcessOptions = {}): Promise<BrokerProcess> {
+  const broker = await launch(options).ready()
+  await world.provision()
+  return broker
+}
+
+describe('the daemon', () => {
+  test('says that it serves, executes, and ends with 0 on SIGTERM', async () => {
+    const broker = await serving()
+    const attempt = await world.prepared()
+    expect((await attempt.preparation.stream.submit(soonBootNs())).response.accepted).toBe(true)
+    expect(await broker.stop()).toBe(0)
+    expect(broker.lines.at(-1)).toMatchObject({ event: 'stopped' })
+  })
+
+  test('starts without its authority, and serves once that is there', async () => {
+    await world.authority.close()
+    await serving()
+    const attempt = world.attempt()
+    await attempt.register()
+    await expect(attempt.prepare()).rejects.toMatchObject({ code: 'authority_unavailable' })
+    await world.authority.start()
+    const next = await world.prepared()
+    expect((await next.preparation.stream.submit(soonBootNs())).response.accepted).toBe(true)
+  })
+
+  test('leaves a second instance out with exit 73 and a sentence that names the first', async () => {
+    const first = await serving()
+    const second = launch()
+    expect(await second.ended()).toBe(73)
+    expect(second.lines.at(-1)?.['sentence']).toContain(`pid ${first.child.pid}`)
+    expect((await world.client.slotStatus()).state).toBe('free')
+  })
+
+  test('finishes what it dispatched before it ends, and takes nothing new', async () => {
+    const broker = await serving()
+    world.provider.behave(async ({ socket }) => {
+      await delay(500)
+      answer(socket, 'in time')
+    })
+    const attempt = await world.prepared()
+    const submitted = attempt.preparation.stream.submit(soonBootNs())
+    while (world.provider.hits === 0) await delay(5)
+    const ended = broker.stop()
+    expect((await submitted).response.accepted).toBe(true)
+    expect(await ended).toBe(0)
+  })
+
+  test('recovers a socket that a killed daemon left, and settles its attempts', async () => {
+    const broker = await serving()
+    const waiting = world.attempt()
+    await waiting.register()
+    await broker.stop('SIGKILL')
+    await launch().ready()
+    expect(await waiting.status()).toMatchObject({ state: 'failed', reason: 'broker_restarted' })
+  })
+
+  test.each([
+    ['without arguments', { args: [] }, 2, 'exactly one --config'],
+    ['with a hostile environment', { environment: { NODE_OPTIONS: '--no-warnings' } }, 1, 'NODE_OPTIONS'],
+    ['with verification switched off', { environment: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } }, 1, 'NODE_TLS'],
+  ])('does not start %s', async (_name, options, status, word) => {
+    const broker = launch(options)
+    expect(await broker.ended()).toBe(status)
+    expect(broker.text.join('\n')).toContain(word)
+  })
+
+  test('does not start with a receipt key of another identity, nor on a store that nobody provisioned', async () => {
+    const { config, masterKey } = world.writeFiles()
+    const other = join(world.folder, 'other.key')
+    writeFileSync(other, randomBytes(32), { mode: 0o600 })
+    const args = ['--config', config, '--master-key-file', masterKey, '--receipt-key-file', other]
+    const wrong = launch({ args })
+    expect(await wrong.ended()).toBe(1)
+    expect(wrong.lines.at(-1)).toMatchObject({ code: 'custody' })
+    const empty = new BrokerWorld({
+      provider: false,
+      config: { stateDirectory: join(world.folder, 'broker') },
+    })
+    const absent = new BrokerProcess(empty)
+    expect(await absent.ended()).toBe(1)
+    expect(absent.lines.at(-1)).toMatchObject({ code: 'store_missing' })
+    await empty.close()
+  })
+})
+
+describe('a stopped daemon', () => {
+  test('that continues after the deadline refuses the exact frame: the stopped time counted', async () => {
+    const broker = await serving()
+    const attempt = await world.prepared({ capabilityLifetimeSeconds: 2 })
+    const descriptor = attempt.preparation.stream.takeDescriptor()
+    broker.child.kill('SIGSTOP')
+    await write(descriptor, attempt.preparation.stream.frame)
+    await delay(2_300)
+    broker.child.kill('SIGCONT')
+    expect(await seenOn(descriptor)).toBe('closed')
+    expect(await attempt.status()).toMatchObject({ state: 'failed', reason: 'deadline_expired' })
+    expect(await world.client.slotStatus()).toMatchObject({ state: 'free', decryptions: 0 })
+    expect(world.provider.hits).toBe(0)
+  })
+})
+
+describe('whatever bytes come', () => {
+  const count = fullCount(150, 5_000)
+  test(`the daemon lives through ${count} of them and serves after`, { timeout: 600_000 }, async () => {
+    const broker = await serving()
+    const attempt = world.attempt()
+    await attempt.register()
+    for (let round = 0; round < count; round += 1) await sayBytes(world, hostileBytes(round))
+    expect(broker.child.exitCode).toBeNull()
+    expect(broker.lines.filter(line => line['event'] === 'fault')).toEqual([])
+    const { stream } = await attempt.prepare()
+    expect((await stream.submit(soonBootNs())).response.accepted).toBe(true)
+  })
+})
+
+/** Random bytes, random frames, and envelopes with one random change. */
+function hostileBytes(round: number): Uint8Array {
+  const body = randomBytes(1 + (round % 300))
+  const prefix = Buffer.alloc(4)
+  prefix.writeUInt32BE(body.length)
+  if (round % 3 === 0) return body
+  if (round % 3 === 1) return Buffer.concat([prefix, body])
+  const operation = ['execute', 'prepare_connection', 'provision', 'slot_status', 'revoke'][round % 5]
+  const decimals = `[${[...body].join(',')}]`
+  const text = Buffer.from(
+    `{"authorization":${decimals},"operation":"${operation}","payload":${decimals},"tenantScope":"tenant-a"}`,
+  )
+  prefix.writeUInt32BE(text.length)
+  if (round % 2 === 0) text[round % text.length] = body[0] ?? 0
+  return Buffer.concat([prefix, text])
+}
+
+describe('the secret', () => {
+  test('stands in no log line, no file of the state, no environment and no argument', async () => {
+    const broker = await serving()
+    world.provider.behave(({ request, socket, hit }) => answer(socket, hit === 1 ? 'ok' : request.head))
+    for (let round = 0; round < 2; round += 1) {
+      const attempt = await world.prepared()
+      await attempt.preparation.stream.submit(soonBootNs())
+    }
+    const { pid } = broker.child
+    const places = [
+      broker.text.join('\n'),
+      readFileSync(`/proc/${pid}/environ`, 'latin1'),
+      readFileSync(`/proc/${pid}/cmdline`, 'latin1'),
+      ...filesBelow(world.stateDirectory).map(file => readFileSync(file, 'latin1')),
+    ]
+    const forms = [SECRET, Buffer.from(SECRET).toString('base64'), Buffer.from(SECRET).toString('hex')]
+    for (const form of forms) expect(places.some(place => place.includes(form))).toBe(false)
+    expect(places[0]).toContain('response_rejected')
+  })
+})
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder)
+    .map(name => join(folder, name))
+    .filter(path => statSync(path).isFile())
+}
