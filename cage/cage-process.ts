@@ -27,6 +27,9 @@ export interface ToolEnd {
 const STATUS_MAXIMUM_BYTES = 32
 const LAST_WORDS_CHARACTERS = 200
 
+/** bwrap ends within milliseconds after cage-init; what does not is not waited for. */
+const LAST_WORDS_MS = 1_000
+
 /** The first of two names for one number: SIGABRT, not SIGIOT. */
 const SIGNAL_NAMES = new Map(
   Object.entries(constants.signals)
@@ -78,12 +81,25 @@ export class CageProcess {
 
   /** Why nothing came: what bwrap wrote before any tool ran, as one bounded, escaped line. */
   async goneBefore(expected: string): Promise<CageRefusal> {
-    const ending = await this.exited
-    if (this.#spawnErrno !== null) return refusedCall('spawn', this.#spawnErrno)
-    await this.pipes.stderr.ended
+    const timer = setTimeout(() => this.#giveUp(), LAST_WORDS_MS)
+    try {
+      const ending = await this.exited
+      if (this.#spawnErrno !== null) return refusedCall('spawn', this.#spawnErrno)
+      await this.pipes.stderr.ended
+      return refusedCheck('cage', `"${expected}" from cage-init`, `${ending}${this.#lastWords()}`)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #lastWords(): string {
     const text = escapeForTerminal(this.pipes.stderr.bytes()).trim().replaceAll('\n', '; ')
-    const words = text === '' ? '' : `: "${text.slice(0, LAST_WORDS_CHARACTERS)}"`
-    return refusedCheck('cage', `"${expected}" from cage-init`, `${ending}${words}`)
+    return text === '' ? '' : `: "${text.slice(0, LAST_WORDS_CHARACTERS)}"`
+  }
+
+  #giveUp(): void {
+    this.kill()
+    this.pipes.destroy()
   }
 
   /** After every process of the cage is gone. */

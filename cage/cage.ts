@@ -42,7 +42,8 @@ async function refusing<T>(cage: Cage, step: () => Promise<T>): Promise<T> {
   try {
     return await step()
   } catch (error) {
-    await cage.process.end(cage.deadline())
+    // What refused is what the caller has to know, also when the end itself is slow.
+    await cage.process.end(cage.deadline()).catch(() => undefined)
     throw refusedBy(error, 'cage')
   }
 }

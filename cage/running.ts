@@ -41,7 +41,7 @@ export class RunningCage {
       const word = await receiveWord(control, this.#deadline())
       if (word !== ENDED) throw refusedCheck('cage-init', 'the exec of the tool', 'another word')
     } catch (error) {
-      await this.#process.end(this.#deadline())
+      await this.#process.end(this.#deadline()).catch(() => undefined)
       throw refusedBy(error, 'exec')
     }
     this.#process.closeControl()

@@ -16,6 +16,9 @@
 
 #include "cage-init.h"
 
+/* The default of eight mebibytes would count against the tool's own data limit. */
+enum { ANSWER_STACK_BYTES = 64 * 1024 };
+
 /* The kernel writes its own sizes, which may grow: room beyond ours, zeroed as it demands. */
 union question {
   struct seccomp_notif value;
@@ -27,8 +30,10 @@ union reply {
   char room[512];
 };
 
+/* Early, while the cage only waits: a tool that cannot run must not cost a prepared stream. */
 void open_target(const struct plan *plan) {
   struct rlimit descriptors;
+  if (access(plan->executable, X_OK) != 0) fail("access target", errno);
   if (!plan->exec_once) return;
   if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0) fail("getrlimit", errno);
   if (descriptors.rlim_cur <= TARGET_SLOT) {
@@ -59,8 +64,11 @@ static void *answer_first(void *argument) {
 void admit_one_exec(int listener) {
   static int kept;
   pthread_t answering;
+  pthread_attr_t small;
   kept = listener;
-  int error = pthread_create(&answering, NULL, answer_first, &kept);
+  int error = pthread_attr_init(&small);
+  if (error == 0) error = pthread_attr_setstacksize(&small, ANSWER_STACK_BYTES);
+  if (error == 0) error = pthread_create(&answering, &small, answer_first, &kept);
   if (error != 0) fail("pthread_create", error);
 }
 

@@ -133,6 +133,11 @@ describe('a cage', () => {
     expect(hungUp(peer)).toBe(true)
   })
 
+  test('cannot be ended or stopped from inside through its process 1', async () => {
+    const { stdout } = await runShell('kill -9 1; kill -STOP 1; kill -TERM 1; echo alive; exit 3')
+    expect(stdout).toBe('alive\n')
+  })
+
   test('leaves no descriptor behind in the launcher', async () => {
     await runShell('true')
     const before = openDescriptorCount()

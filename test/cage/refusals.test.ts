@@ -154,7 +154,7 @@ describe('a tool that cannot run', () => {
   test('is refused when it is not there: in the view, and outside of it', async () => {
     const missing = (path: string) => refusalOf(() => openTestCage({ tool: { path, argv: ['x'] } }))
     expect(await missing('/usr/bin/no-such-tool')).toMatchObject({
-      failingCall: 'open target',
+      failingCall: 'access target',
       errnoName: 'ENOENT',
     })
     expect(await missing('/nowhere/tool')).toMatchObject({ errnoName: 'ENOENT' })
