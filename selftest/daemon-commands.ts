@@ -12,6 +12,8 @@ export interface StartableInstallation {
   readonly onLogLine?: (line: string) => void
 }
 
+export type DaemonRole = 'broker' | 'kernel'
+
 export function brokerCommand(installation: StartableInstallation): DaemonCommand {
   const { config, masterKey, receiptKey } = installation.layout.broker
   return {
@@ -31,7 +33,7 @@ export function kernelCommand(installation: StartableInstallation): DaemonComman
   }
 }
 
-function startOf(installation: StartableInstallation, role: 'broker' | 'kernel') {
+function startOf(installation: StartableInstallation, role: DaemonRole) {
   const { identities, programRoot, onLogLine } = installation
   const identity = identities[role]
   const groups = areSeparate(identities)

@@ -113,17 +113,7 @@ export class Mint {
         audience: pins.audience,
         brokerQuotaKeyId: capabilityId,
         capabilityId,
-        constraints: {
-          allowedCallerHeaders: grant.allowedCallerHeaders,
-          maximumBodyBytes: grant.maximumBodyBytes,
-          maximumResponseBytes: grant.maximumResponseBytes,
-          maximumTimeoutMs: grant.maximumTimeoutMs,
-          providerOwnedHeaders: [placementHeader(grant.placement)],
-          redirectPolicy: 'disabled',
-          requiredBodySha256: null,
-          requiredPreviewSha256: null,
-          streamingAllowed: false,
-        },
+        constraints: constraintsOf(grant),
         consumption: 'capture_before_dispatch',
         credential: grant.credential,
         destination: grant.destination,
@@ -146,5 +136,19 @@ export class Mint {
       },
       this.#issuer,
     )
+  }
+}
+
+function constraintsOf(grant: Grant): SignedBrokerCapability['body']['constraints'] {
+  return {
+    allowedCallerHeaders: grant.allowedCallerHeaders,
+    maximumBodyBytes: grant.maximumBodyBytes,
+    maximumResponseBytes: grant.maximumResponseBytes,
+    maximumTimeoutMs: grant.maximumTimeoutMs,
+    providerOwnedHeaders: [placementHeader(grant.placement)],
+    redirectPolicy: 'disabled',
+    requiredBodySha256: null,
+    requiredPreviewSha256: null,
+    streamingAllowed: false,
   }
 }

@@ -17,9 +17,12 @@ const PLACEMENT = { kind: 'bearer_authorization' } as const
 /** What a trial's grant allows; the rest is small and fixed. */
 export interface TrialGrant {
   readonly url: string
-  readonly token: string
   readonly maximumExecutions: number
+  readonly grantId?: string
+  readonly lifetimeSeconds?: number
 }
+
+const GRANT_LIFETIME_SECONDS = 300
 
 /** Opens the administrator of a trial. */
 export function trialAdministrator(trial: Pick<Trial, 'layout'>): Administrator {
@@ -29,18 +32,32 @@ export function trialAdministrator(trial: Pick<Trial, 'layout'>): Administrator 
 }
 
 /** Provisions the token as a bearer credential and issues a grant for it. */
-export async function grantTrial(trial: Trial, wanted: TrialGrant): Promise<Grant> {
+export async function grantTrial(trial: Trial, wanted: TrialGrant & { token: string }): Promise<Grant> {
   const administrator = trialAdministrator(trial)
   const secret = Buffer.from(wanted.token, 'utf8')
   try {
     await administrator.provision({ credential: CREDENTIAL, placement: PLACEMENT, secret })
-    const grant = trialGrant(trial, wanted, administrator.tenantScope)
-    await administrator.issue(grant)
-    return grant
+    return await issueWith(administrator, trial, wanted)
   } finally {
     secret.fill(0)
     administrator.close()
   }
+}
+
+/** Issues one more grant for the credential that stands already. */
+export async function issueTrialGrant(trial: Trial, wanted: TrialGrant): Promise<Grant> {
+  const administrator = trialAdministrator(trial)
+  try {
+    return await issueWith(administrator, trial, wanted)
+  } finally {
+    administrator.close()
+  }
+}
+
+async function issueWith(administrator: Administrator, trial: Trial, wanted: TrialGrant): Promise<Grant> {
+  const grant = trialGrant(trial, wanted, administrator.tenantScope)
+  await administrator.issue(grant)
+  return grant
 }
 
 function trialGrant(trial: Trial, wanted: TrialGrant, tenantScope: string): Grant {
@@ -50,8 +67,8 @@ function trialGrant(trial: Trial, wanted: TrialGrant, tenantScope: string): Gran
     callerPublicKey: [...trial.keys.callers.values()][0] as string,
     credential: CREDENTIAL,
     destination: destinationFromUrl(wanted.url, 'POST'),
-    expiresAtUnixSeconds: now + 300,
-    grantId: 'grant-trial',
+    expiresAtUnixSeconds: now + (wanted.lifetimeSeconds ?? GRANT_LIFETIME_SECONDS),
+    grantId: wanted.grantId ?? 'grant-trial',
     issuedAtUnixSeconds: now,
     maximumBodyBytes: 4_096,
     maximumExecutions: wanted.maximumExecutions,

@@ -1,91 +1,134 @@
 // A whole installation of its own for a trial: STATE in a private temporary folder, fresh keys, sockets
 // in STATE/run, both daemons as processes, under uids of their own when root. It neither reads nor
 // touches a real installation, and leaves nothing behind.
-import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type HostSession, openHost } from '../host/session.js'
 import { parseHostPins } from '../host/pins.js'
 import { packageRoot } from '../native/index.js'
 import { systemClock } from '../native/clock.js'
+import { BrokerError } from '../protocol/errors.js'
 import { signingKey } from '../protocol/keys.js'
 import type { Identities, Identity } from '../system/identities.js'
 import { makeInstallation } from '../system/installation.js'
 import type { InstallationKeys, InstallationPlan, LocalProvider } from '../system/installation-plan.js'
 import { readKey } from '../system/key-file.js'
 import { hostLayout, type Layout, layoutOf } from '../system/layout.js'
-import { type DaemonProcess, startDaemon } from './daemon-process.js'
-import { brokerCommand, kernelCommand, provisionStores } from './daemon-commands.js'
+import { type DaemonCommand, type DaemonProcess, startDaemon } from './daemon-process.js'
+import {
+  brokerCommand,
+  type DaemonRole,
+  kernelCommand,
+  provisionStores,
+  type StartableInstallation,
+} from './daemon-commands.js'
 import { freeIds } from './free-ids.js'
 import { reachableProgram } from './program-copy.js'
 
 export interface TrialOptions {
   readonly localProviders?: readonly LocalProvider[]
   readonly onLogLine?: (line: string) => void
+  /** How long a reservation may wait for its start; the installation's own value unless said. */
+  readonly executionNonceSeconds?: number
 }
 
 /** A running trial. Stop it: daemons end, STATE is removed. */
-export interface Trial {
+export class Trial {
   readonly layout: Layout
   readonly identities: Identities
   readonly keys: InstallationKeys
   readonly programRoot: string
   /** Whether the program was copied so that other uids can run it. */
   readonly copied: boolean
-  readonly broker: DaemonProcess
-  readonly kernel: DaemonProcess
-  openHost(): HostSession
-  stop(): Promise<void>
+  readonly #installation: StartableInstallation
+  readonly #daemons = new Map<DaemonRole, DaemonProcess>()
+
+  constructor(installation: StartableInstallation, made: { keys: InstallationKeys; copied: boolean }) {
+    this.#installation = installation
+    this.layout = installation.layout
+    this.identities = installation.identities
+    this.programRoot = installation.programRoot
+    this.keys = made.keys
+    this.copied = made.copied
+  }
+
+  get broker(): DaemonProcess {
+    return this.#running('broker')
+  }
+
+  get kernel(): DaemonProcess {
+    return this.#running('kernel')
+  }
+
+  /** Starts a daemon on this STATE: the first time, or again after it ended. */
+  async start(role: DaemonRole): Promise<DaemonProcess> {
+    const daemon = await startDaemon(this.command(role))
+    this.#daemons.set(role, daemon)
+    return daemon
+  }
+
+  /** Ends a daemon as a crash does: nothing of it runs any more when this resolves. */
+  async kill(role: DaemonRole): Promise<void> {
+    const daemon = this.#running(role)
+    daemon.signal('SIGKILL')
+    await daemon.exited
+  }
+
+  /** How a daemon of this trial is started. */
+  command(role: DaemonRole): DaemonCommand {
+    return role === 'broker' ? brokerCommand(this.#installation) : kernelCommand(this.#installation)
+  }
+
+  openHost(): HostSession {
+    return openTrialHost(this.layout)
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#daemons.values()].map(daemon => daemon.stop()))
+    rmSync(this.layout.state, { recursive: true, force: true })
+  }
+
+  #running(role: DaemonRole): DaemonProcess {
+    const daemon = this.#daemons.get(role)
+    if (daemon !== undefined) return daemon
+    throw new BrokerError('invariant', `trial refused: expected its ${role} to have been started`)
+  }
 }
 
 /** Makes and starts a trial. */
 export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
   const state = realpathSync(mkdtempSync(join(tmpdir(), 'chio-trial-')))
+  let trial: Trial | undefined
   try {
-    return await startTrialIn(state, options)
+    trial = await makeTrial(state, options)
+    await trial.start('kernel')
+    await trial.start('broker')
+    return trial
   } catch (error) {
+    await trial?.stop()
     rmSync(state, { recursive: true, force: true })
     throw error
   }
 }
 
-async function startTrialIn(state: string, options: TrialOptions): Promise<Trial> {
+async function makeTrial(state: string, options: TrialOptions): Promise<Trial> {
   const layout = layoutOf(state)
   const identities = trialIdentities()
   const keys = makeInstallation(trialPlan(layout, identities, options.localProviders ?? []))
+  if (options.executionNonceSeconds !== undefined) shortenNonces(layout, options.executionNonceSeconds)
   const { root: programRoot, copied } = programFor(identities, state)
-  const started = {
-    layout,
-    identities,
-    programRoot,
-    ...(options.onLogLine && { onLogLine: options.onLogLine }),
-  }
-  await provisionStores(started)
-  const kernel = await startDaemon(kernelCommand(started))
-  const broker = await startBrokerBeside(kernel, () => startDaemon(brokerCommand(started)))
-  return {
-    layout,
-    identities,
-    keys,
-    programRoot,
-    copied,
-    broker,
-    kernel,
-    openHost: () => openTrialHost(layout),
-    stop: () => stopTrial(state, [broker, kernel]),
-  }
+  const { onLogLine } = options
+  const installation = { layout, identities, programRoot, ...(onLogLine && { onLogLine }) }
+  await provisionStores(installation)
+  return new Trial(installation, { keys, copied })
 }
 
-async function startBrokerBeside(
-  kernel: DaemonProcess,
-  start: () => Promise<DaemonProcess>,
-): Promise<DaemonProcess> {
-  try {
-    return await start()
-  } catch (error) {
-    await kernel.stop()
-    throw error
-  }
+/** As an operator would: a member of the kernel's configuration, in place, so that owner and mode stay. */
+function shortenNonces(layout: Layout, ttlSeconds: number): void {
+  const config = JSON.parse(readFileSync(layout.kernel.config, 'utf8')) as { nonce: { ttlSeconds: number } }
+  config.nonce.ttlSeconds = ttlSeconds
+  writeFileSync(layout.kernel.config, JSON.stringify(config))
 }
 
 function operator(): Identity {
@@ -133,9 +176,4 @@ export function openTrialHost(layout: Layout): HostSession {
     runsDirectory: host.runs,
     clock: systemClock,
   })
-}
-
-async function stopTrial(state: string, daemons: readonly DaemonProcess[]): Promise<void> {
-  await Promise.all(daemons.map(daemon => daemon.stop()))
-  rmSync(state, { recursive: true, force: true })
 }
