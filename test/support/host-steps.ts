@@ -17,7 +17,7 @@ export type HostStep =
   | 'tool'
 
 type Step = <T>(this: Timeline, name: string, run: () => Promise<T>) => Promise<T>
-const step = Reflect.get(Timeline.prototype, 'step') as Step
+const step: Step = Reflect.get(Timeline.prototype, 'step')
 
 /** Acts before a step; its throw is the step's. `vi.restoreAllMocks` ends it. */
 export function beforeStep(act: (name: HostStep) => Promise<void> | void): void {
@@ -32,6 +32,6 @@ export function afterStep(act: (name: HostStep) => Promise<void> | void): void {
   vi.spyOn(Timeline.prototype, 'step').mockImplementation(async function (this: Timeline, name, run) {
     const value = await step.call(this, name, run)
     await act(name as HostStep)
-    return value as never
+    return value
   })
 }
