@@ -10,6 +10,7 @@ import {
   lstatSync,
   openSync,
   readlinkSync,
+  realpathSync,
   statSync,
   type Stats,
 } from 'node:fs'
@@ -28,11 +29,11 @@ function permits(stats: Stats, identity: CageIdentity, wanted: number): boolean 
   return ((stats.mode >> shift) & wanted) === wanted
 }
 
-/** By mode bits alone. Where an access list says otherwise the cage fails to start, and says so. */
-function isReachable(path: string, identity: CageIdentity): boolean {
-  if (!permits(statSync(path), identity, READ_SEARCH)) return false
-  for (let folder = dirname(path); ; folder = dirname(folder)) {
-    if (lstatSync(folder).isSymbolicLink() || !permits(statSync(folder), identity, SEARCH)) return false
+/** By mode bits alone, of a path without links. Where an access list says otherwise the cage says that it failed. */
+function isReachable(realPath: string, identity: CageIdentity): boolean {
+  if (!permits(statSync(realPath), identity, READ_SEARCH)) return false
+  for (let folder = dirname(realPath); ; folder = dirname(folder)) {
+    if (!permits(statSync(folder), identity, SEARCH)) return false
     if (folder === '/') return true
   }
 }
@@ -63,8 +64,9 @@ export function placeFiles(
 ): { placements: Placement[]; given: number[] } {
   const given: number[] = []
   const place = (file: GivenFile): Placement => {
-    if (isReachable(file.source, identity)) return { at: file.at, from: { path: file.source } }
-    given.push(made.own(openGiven(file.source)))
+    const source = realpathSync(file.source)
+    if (isReachable(source, identity)) return { at: file.at, from: { path: source } }
+    given.push(made.own(openGiven(source)))
     return { at: file.at, from: { descriptor: FIRST_DATA_FD + given.length - 1 } }
   }
   try {

@@ -2,8 +2,9 @@
  * The life of a cage: single use, census, ends. Real bwrap, real cage-init; the peer stands in the broker's place.
  */
 import { execFileSync } from 'node:child_process'
-import { fstatSync } from 'node:fs'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { chmodSync, fstatSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { WaitingCage } from '../../cage/cage.js'
 import { closeDescriptor, hungUp, sealedMemfd, socketPair } from '../../native/index.js'
 import { codeOf, openDescriptorCount } from '../support/descriptors.js'
@@ -199,16 +200,28 @@ describe('what a tool says', () => {
 })
 
 describe('a static tool from outside the view', () => {
+  const hidden = openFolder()
+  let path: string
+  beforeAll(() => {
+    path = buildTool('probe', hidden.path)
+    symlinkSync(path, join(folder.path, 'linked'))
+  })
+  afterAll(() => hidden.remove())
+
+  async function expectCaged(named: string): Promise<void> {
+    const { stdout, finished } = await runCaged({ tool: { path: named, argv: ['probe'] } })
+    expect(finished.exitCode).toBe(0)
+    expect(stdout).toContain('socket-unix EPERM')
+  }
+
+  test('is given to the cage, also through a link', async () => {
+    await expectCaged(path)
+    await expectCaged(join(folder.path, 'linked'))
+  })
+
   test('is given to the cage also when its uid cannot reach it', async () => {
-    const hidden = openFolder()
-    try {
-      const path = buildTool('probe', hidden.path)
-      execFileSync('chmod', ['700', hidden.path])
-      const { stdout, finished } = await runCaged({ tool: { path, argv: ['probe'] } })
-      expect(finished.exitCode).toBe(0)
-      expect(stdout).toContain('socket-unix EPERM')
-    } finally {
-      hidden.remove()
-    }
+    chmodSync(hidden.path, 0o700)
+    await expectCaged(path)
+    await expectCaged(join(folder.path, 'linked'))
   })
 })
