@@ -1,8 +1,10 @@
 // Owns attempts of broker tests, made as a kernel and a host would: minted, proven, derived, authorized, with the
 // world's keys. A member of any document can be given another value, so that one thing alone is wrong.
 import { randomBytes } from 'node:crypto'
-import type { AuthorizedAttempt } from '../../client/broker-client.js'
+import type { AuthorizedAttempt, BrokerClient } from '../../client/broker-client.js'
+import type { BrokerPins } from '../../client/broker-pins.js'
 import { type Preparation, prepareDispatchConnection } from '../../client/prepare.js'
+import type { BrokerdConfig } from '../../daemon/config.js'
 import { systemClock } from '../../native/clock.js'
 import { CAPABILITY_SCHEMA, type BrokerCapabilityBody, signCapability } from '../../protocol/capability.js'
 import { destinationFromUrl } from '../../protocol/destination.js'
@@ -13,6 +15,7 @@ import {
   signProof,
 } from '../../protocol/execute-request.js'
 import { authorityMetadataDigest, revocationAuthorityDomain } from '../../protocol/hold.js'
+import type { SigningKey } from '../../protocol/keys.js'
 import { placementHeader } from '../../protocol/placement.js'
 import {
   type AttemptRegistration,
@@ -23,7 +26,6 @@ import {
   signRegistrationAuthorization,
 } from '../../protocol/registration.js'
 import type { OutcomeContext } from '../../protocol/execute-response.js'
-import type { BrokerWorld } from './broker-world.js'
 
 export const TENANT = 'tenant-a'
 export const AUDIENCE = 'chio-broker'
@@ -31,6 +33,16 @@ export const GRANT_ID = 'grant-1'
 
 export function nowUnixSeconds(): number {
   return Math.floor(Date.now() / 1000)
+}
+
+/** What attempts are made in: the keys and pins of one broker's surroundings. */
+export interface AttemptWorld {
+  readonly config: BrokerdConfig
+  readonly keys: { readonly authority: SigningKey; readonly issuer: SigningKey; readonly caller: SigningKey }
+  readonly receiptKey: SigningKey
+  readonly client: BrokerClient
+  readonly pins: BrokerPins
+  readonly provider: { url(path: string): string }
 }
 
 export interface AttemptOptions {
@@ -53,9 +65,9 @@ export interface AttemptOptions {
 export class TestAttempt {
   readonly request: BrokerExecuteRequest
   readonly registration: AttemptRegistration
-  readonly #world: BrokerWorld
+  readonly #world: AttemptWorld
 
-  constructor(world: BrokerWorld, options: AttemptOptions, of?: TestAttempt) {
+  constructor(world: AttemptWorld, options: AttemptOptions, of?: TestAttempt) {
     this.#world = world
     this.request = of?.request ?? executeRequestOf(world, options)
     const authority = world.keys.authority.publicKey
@@ -116,7 +128,7 @@ export class TestAttempt {
   }
 }
 
-function executeRequestOf(world: BrokerWorld, options: AttemptOptions): BrokerExecuteRequest {
+function executeRequestOf(world: AttemptWorld, options: AttemptOptions): BrokerExecuteRequest {
   const nonce = randomBytes(16).toString('hex')
   const request = requestOf(world, options)
   const capability = signCapability(capabilityBody(world, options, request, nonce), world.keys.issuer)
@@ -132,7 +144,7 @@ function quotasOf({ capability }: BrokerExecuteRequest, options: AttemptOptions)
   return [own, { keyId: parentCapabilityId, maximumExecutions: options.grantMaximum ?? 1_000_000 }]
 }
 
-function requestOf(world: BrokerWorld, options: AttemptOptions): BrokerRequest {
+function requestOf(world: AttemptWorld, options: AttemptOptions): BrokerRequest {
   const url =
     world.config.localProviders.length > 0 ? world.provider.url('/issues') : 'https://provider.test/issues'
   return {
@@ -149,7 +161,7 @@ function requestOf(world: BrokerWorld, options: AttemptOptions): BrokerRequest {
 }
 
 function capabilityBody(
-  world: BrokerWorld,
+  world: AttemptWorld,
   options: AttemptOptions,
   request: BrokerRequest,
   nonce: string,
