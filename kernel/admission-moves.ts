@@ -21,9 +21,8 @@ import { dispatchCommitOf } from './dispatch-commit.js'
 import { endingOf } from './ending.js'
 import { assertCapabilityLive, assertGrantLive, assertNonceLive } from './liveness.js'
 import * as rules from './move-rules.js'
-import { type AdmissionOperation, DispatchCommit } from './operation.js'
+import { type AdmissionOperation, DispatchCommit, type Reservation } from './operation.js'
 import type { SqliteAdmissionTables, SqliteMove } from './sqlite-admission-store.js'
-import type { OperationChange } from './store-rows.js'
 
 const RESERVED = ['broker_attempt_registered', 'budget_authorized', 'ready_to_dispatch'] as const
 const STARTED = ['capture_pending', 'dispatch_committed'] as const
@@ -117,7 +116,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       const created = { operationId: binding.operation_id, version: 1, from: null, to: 'prepared' } as const
       move.recordHistory({ ...created, cause: 'asked' })
       move.insertHold(reservation)
-      return walk(move, load(move, binding.operation_id), RESERVED, { cause: 'reserved' })
+      return walk(move, preparedOf(reservation, move.nowUnixMs), RESERVED, { cause: 'reserved' })
     })
   }
 
@@ -128,8 +127,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       if (operation.registration !== null)
         return rules.sameRegistration(operation, operation.registration, registration)
       move.retain(operationId, sealed)
-      const document = encode(AttemptRegistration, registration)
-      return walk(move, operation, [], { cause: 'registration retained', registration: document })
+      return walk(move, operation, [], { cause: 'registration retained', registration })
     })
   }
 
@@ -145,7 +143,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       move.endHold(operation, 'captured')
       const { nowUnixMs } = move
       const moment = { ...move.head, ...this.#tables.owner, nowUnixMs, storeId: this.storeId }
-      const commit = encode(DispatchCommit, dispatchCommitOf(operation, moment))
+      const commit = dispatchCommitOf(operation, moment)
       return walk(move, operation, STARTED, { cause: 'started', commit })
     })
   }
@@ -158,8 +156,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       if (path.includes('compensated_before_dispatch')) move.endHold(operation, 'reversed')
       // What was delivered is in its host's journal: kept here too, it would only be one more copy to lose.
       if (path.includes('finalizing')) move.dropRetained(operationId)
-      const document = encode(BrokerRecord, record)
-      return walk(move, operation, path, { cause: `record: ${record.kind}`, record: document, lastError })
+      return walk(move, operation, path, { cause: `record: ${record.kind}`, record, lastError })
     })
   }
 
@@ -205,14 +202,33 @@ function secondsOf(move: SqliteMove): number {
   return Math.floor(move.nowUnixMs / 1_000)
 }
 
-type Attached = Omit<OperationChange, 'to' | 'version'> & { readonly cause: string }
+/** An operation as `insertOperation` makes it. */
+function preparedOf(reservation: Reservation, nowUnixMs: number): AdmissionOperation {
+  return {
+    operationId: reservation.binding.operation_id,
+    state: 'prepared',
+    version: 1,
+    createdAtUnixMs: nowUnixMs,
+    updatedAtUnixMs: nowUnixMs,
+    reservation,
+    registration: null,
+    commit: null,
+    record: null,
+    lastError: null,
+  }
+}
+
+/** What a milestone adds; each is set once and never changed. */
+type Milestone = { readonly cause: string } & Partial<
+  Pick<AdmissionOperation, 'commit' | 'lastError' | 'record' | 'registration'>
+>
 
 /** Walks the states in order, each judged by the table, and adds what the milestone brought. */
 function walk(
   move: SqliteMove,
   operation: AdmissionOperation,
   path: readonly AdmissionState[],
-  { cause, ...attached }: Attached,
+  { cause, ...milestone }: Milestone,
 ): AdmissionOperation {
   const { operationId, reservation } = operation
   // Without a move the version still counts on: whoever judged the operation before has to read it anew.
@@ -224,6 +240,15 @@ function walk(
     move.recordHistory({ operationId, version, from, to, cause })
     from = to
   }
-  move.changeOperation(operation, { ...attached, to: from, version })
-  return load(move, operationId)
+  move.changeOperation(operation, { ...encoded(milestone), to: from, version })
+  return { ...operation, ...milestone, state: from, updatedAtUnixMs: move.nowUnixMs, version }
+}
+
+function encoded({ commit, lastError, record, registration }: Omit<Milestone, 'cause'>) {
+  return {
+    commit: commit ? encode(DispatchCommit, commit) : null,
+    lastError: lastError ?? null,
+    record: record ? encode(BrokerRecord, record) : null,
+    registration: registration ? encode(AttemptRegistration, registration) : null,
+  }
 }

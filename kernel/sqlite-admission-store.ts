@@ -252,7 +252,7 @@ export class SqliteMove extends TableReads {
   /** The compare-and-set: version and state must be those that were judged. */
   changeOperation(was: AdmissionOperation, change: rows.OperationChange): void {
     const { commit, lastError, record, registration, to, version } = change
-    const documents = [registration ?? null, commit ?? null, record ?? null, lastError ?? null] as const
+    const documents = [registration, commit, record, lastError] as const
     const settled = STATE_FACTS[to].terminal ? 1 : 0
     const old = [was.operationId, was.version, was.state] as const
     this.#tx.changeOne(MOVE, to, version, settled, this.nowUnixMs, ...documents, ...old)

@@ -55,10 +55,10 @@ export interface Head {
 export interface OperationChange {
   readonly to: AdmissionState
   readonly version: number
-  readonly registration?: Uint8Array
-  readonly commit?: Uint8Array
-  readonly record?: Uint8Array
-  readonly lastError?: string | null
+  readonly registration: Uint8Array | null
+  readonly commit: Uint8Array | null
+  readonly record: Uint8Array | null
+  readonly lastError: string | null
 }
 
 export interface HistoryEntry {

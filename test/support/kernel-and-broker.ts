@@ -59,9 +59,8 @@ export class KernelAndBroker {
   static async start(): Promise<KernelAndBroker> {
     const clock = new PassingClock()
     const provider = await startProvider()
-    let pins: BrokerPins | undefined
-    const found = () => new BrokerRecordsClient(pins as BrokerPins, clock)
-    const kernel = await makeTestKernel({
+    const found = () => new BrokerRecordsClient(pinsOf(kernel), clock)
+    const kernel: TestKernel = await makeTestKernel({
       clock,
       records: {
         attemptStatus: attemptId => found().attemptStatus(attemptId),
@@ -69,7 +68,7 @@ export class KernelAndBroker {
         replay: (attempt, deadline) => found().replay(attempt, deadline),
       },
     })
-    pins = pinsOf(kernel)
+    const pins = pinsOf(kernel)
     const grant = await issueGrant(
       kernel,
       { destination: destinationFromUrl(provider.url('/issues'), 'POST') },
