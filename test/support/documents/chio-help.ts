@@ -2,6 +2,7 @@
 // document that names another one is wrong. It runs `--help` only.
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { packageRoot } from '../../../native/paths.js'
 
 interface CommandHelp {
@@ -9,22 +10,44 @@ interface CommandHelp {
   readonly options: readonly string[]
 }
 
-const known = new Map<string, CommandHelp>()
+/** Asks every command for its help in one process: starting one for each would take its time on a busy machine. */
+const ASK = `
+const [program] = process.argv.slice(1)
+process.execArgv = []
+const texts = {}
+const write = process.stdout.write.bind(process.stdout)
+const ask = async path => {
+  texts[path] = ''
+  process.argv = ['node', 'chio', ...path.split(' ').filter(Boolean), '--help']
+  process.stdout.write = text => (texts[path] += text)
+  await import(program + '?' + encodeURIComponent(path))
+  process.stdout.write = write
+  const listed = texts[path].split('\\nCommands:\\n')[1]?.split('\\n\\n')[0] ?? ''
+  for (const [, name] of listed.matchAll(/^ {2}([a-z]\\S*)/gm)) if (name !== 'help') await ask((path + ' ' + name).trim())
+}
+await ask('')
+write(JSON.stringify(texts))
+process.exitCode = 0
+`
+
+let texts: Readonly<Record<string, string>> | undefined
 
 function helpOf(path: readonly string[]): CommandHelp {
-  const name = path.join(' ')
-  const remembered = known.get(name)
-  if (remembered !== undefined) return remembered
-  const program = join(packageRoot(), 'dist', 'cli', 'chio.js')
-  const text = execFileSync(process.execPath, [program, ...path, '--help'], { encoding: 'utf8' })
-  const help = {
-    commands: [...sectionOf(text, 'Commands:').matchAll(/^ {2}(\S+)/gm)].map(match => match[1] ?? ''),
+  const text = (texts ??= readHelp())[path.join(' ')] ?? ''
+  return {
+    commands: [...sectionOf(text, 'Commands:').matchAll(/^ {2}([a-z]\S*)/gm)].map(match => match[1] ?? ''),
     options: [...sectionOf(text, 'Options:').matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(
       match => match[1] ?? '',
     ),
   }
-  known.set(name, help)
-  return help
+}
+
+function readHelp(): Readonly<Record<string, string>> {
+  const program = pathToFileURL(join(packageRoot(), 'dist', 'cli', 'chio.js')).href
+  const answer = execFileSync(process.execPath, ['--input-type=module', '-e', ASK, program], {
+    encoding: 'utf8',
+  })
+  return JSON.parse(answer) as Record<string, string>
 }
 
 function sectionOf(text: string, title: string): string {
