@@ -17,7 +17,7 @@ function fenceOf(marker: string): Fence {
   return found
 }
 
-describe('the walk of the README', () => {
+describe('the walk of the README', { timeout: 120_000 }, () => {
   let walk: Walk
   beforeAll(async () => {
     walk = await Walk.begin()
