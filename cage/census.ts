@@ -57,8 +57,12 @@ function requireIdentity(status: ProcessStatus, identity: CageIdentity): void {
   if (process.geteuid!() === 0) requireEqual('supplementary groups', [], status.groups)
 }
 
+let hostNamespaces: Record<NamespaceName, string> | null = null
+
+/** Ours are read once: no code of ours ever enters another. */
 function requireOwnNamespaces(found: Record<NamespaceName, string>): void {
-  const host = readNamespaces('self')
+  hostNamespaces ??= readNamespaces('self')
+  const host = hostNamespaces
   const shared = NAMESPACES.filter(name => found[name] === host[name])
   requireEqual('shared namespaces', [], shared)
 }

@@ -36,35 +36,26 @@ const NON_BLOCKING = 0o4000
 export const NAMESPACES = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'] as const
 export type NamespaceName = (typeof NAMESPACES)[number]
 
+/** The words of one line of /proc/PID/status. */
+function statusWords(status: string, name: string): string[] {
+  const start = status.indexOf(`\n${name}:`)
+  if (start < 0) throw refusedCheck('census', `${name} in /proc/PID/status`, 'none')
+  const line = status.slice(start + name.length + 2, status.indexOf('\n', start + 1))
+  return line.split(/\s+/).filter(word => word !== '')
+}
+
 export function readStatus(pid: number): ProcessStatus {
-  const fields = new Map<string, string[]>()
-  for (const line of readFileSync(`/proc/${pid}/status`, 'latin1').split('\n')) {
-    const colon = line.indexOf(':')
-    if (colon > 0)
-      fields.set(
-        line.slice(0, colon),
-        line
-          .slice(colon + 1)
-          .trim()
-          .split(/\s+/),
-      )
-  }
-  const words = (name: string): string[] => {
-    const found = fields.get(name)
-    if (found === undefined) throw refusedCheck('census', `${name} in /proc/PID/status`, 'none')
-    return found.filter(word => word !== '')
-  }
-  const numbers = (name: string): number[] => words(name).map(word => Number.parseInt(word, 10))
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1')
+  const numbers = (name: string): number[] => statusWords(status, name).map(Number)
   const one = (name: string): number => numbers(name)[0] ?? Number.NaN
+  const set = (name: string): bigint => BigInt(`0x${statusWords(status, name)[0]}`)
   return {
     parentPid: one('PPid'),
     namespacePids: numbers('NSpid'),
     uids: numbers('Uid'),
     gids: numbers('Gid'),
     groups: numbers('Groups'),
-    capabilities: ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map(name =>
-      BigInt(`0x${words(name)[0]}`),
-    ),
+    capabilities: ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map(set),
     noNewPrivileges: one('NoNewPrivs'),
     seccompMode: one('Seccomp'),
   }
