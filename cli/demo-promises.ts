@@ -82,7 +82,7 @@ function slotHeld({ declined }: Findings): DemoPromise {
 function receipt({ run }: Findings): DemoPromise {
   const reference = run.outcome.kind === 'response' ? run.outcome.response.receiptReference : 'none'
   return {
-    holds: run.outcome.kind === 'response' && run.operation.state === 'completed',
+    holds: run.outcome.kind === 'response' && run.operation?.state === 'completed',
     sentence: `the receipt verifies against the pinned key: ${reference}`,
   }
 }

@@ -47,7 +47,7 @@ async function demonstrate(trial: Trial, provider: IssueProvider, token: string)
     const { grantId } = await grantTrial(trial, { url: provider.url, token, maximumExecutions: 2 })
     const requested = { grantId, body: readFileSync(REQUEST), headers: [] }
     const rival = await registerRival(session, requested)
-    const command = [TOOL, [...TOKEN_PREFIX].reverse().join('')]
+    const command = [TOOL, TOKEN_PREFIX.split('').reverse().join('')]
     const cage = toolCage({ command, exec: 'once' }, trial.identities)
     const running = runBrokered(session, { ...requested, cage })
     const [run, declined] = await Promise.all([running, declineRival(session, rival, running)])

@@ -1,7 +1,7 @@
 // How a command speaks: text for people on standard output, or one JSON document with --json; refusals as
 // a sentence on standard error with the stable code, and the exit code that the error table fixes.
 import { ERROR_CODES } from '../protocol/error-codes.js'
-import { isBrokerError } from '../protocol/errors.js'
+import { type BrokerError, isBrokerError } from '../protocol/errors.js'
 
 /** Options that every command takes. */
 export interface CommonOptions {
@@ -32,8 +32,8 @@ export function fail(error: unknown, json: boolean): void {
     process.exitCode = 1
     return
   }
-  const { exitCode, next } = ERROR_CODES[error.code]
   const { code, message, outcome, operationId = null } = error
+  const { next } = ERROR_CODES[code]
   if (json)
     console.error(
       JSON.stringify({ schema: 'chio.error.v1', code, sentence: message, outcome, operationId, next }),
@@ -42,7 +42,12 @@ export function fail(error: unknown, json: boolean): void {
     console.error(
       `chio: ${visible(message)}\n      code ${code}; outcome ${outcome.replace('_', ' ')}; next: ${next}`,
     )
-  process.exitCode = exitCode
+  process.exitCode = exitCodeOf(error)
+}
+
+/** Nobody may take an unknown outcome for a failure and try again, whatever it was that made it unknown. */
+function exitCodeOf({ code, outcome }: BrokerError): number {
+  return outcome === 'unknown' ? ERROR_CODES.outcome_undetermined.exitCode : ERROR_CODES[code].exitCode
 }
 
 /** Milliseconds for a person: three digits are enough. */

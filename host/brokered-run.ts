@@ -13,7 +13,7 @@ import {
 import { readOutcome } from '../client/outcome.js'
 import type { PreparedStream } from '../client/prepared-stream.js'
 import { closeDescriptor } from '../native/index.js'
-import { BrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import type { OperationView } from '../protocol/kernel-rpc.js'
 import { MAXIMUM_PREPARED_LIFETIME_MS } from '../protocol/limits.js'
 import {
@@ -44,7 +44,8 @@ export interface BrokeredRun {
   readonly operationId: string
   readonly attemptId: string
   readonly outcome: SignedOutcome
-  readonly operation: OperationView
+  /** The kernel's last word; null when it was away. It then settles the operation from the broker's record. */
+  readonly operation: OperationView | null
   readonly tool: FinishedTool
   readonly census: Census
   readonly journalDirectory: string
@@ -141,7 +142,7 @@ async function executeRun(
     const { running, census } = await timeline.step('handoff', () => handOff(cage, stream))
     const outcome = await takeOutcome(run)
     await retainOutcome(run.journal, admitted, outcome, census)
-    const operation = await timeline.step('finalize', () => finalize(session, admitted.operationId, outcome))
+    const operation = await timeline.step('finalize', () => tellKernel(session, admitted, outcome))
     const tool = await timeline.step('tool', () => running.finish(request.toolGraceMs ?? TOOL_GRACE_MS))
     return finishedRun(run, { outcome, operation, tool, census })
   } catch (error) {
@@ -156,6 +157,20 @@ async function startOperation(session: HostSession, admitted: AdmittedOperation)
     executionNonce: admitted.executionNonce,
     operationId: admitted.operationId,
   })
+}
+
+/** The outcome is verified and retained by then: a kernel that is away takes nothing from it. */
+async function tellKernel(
+  session: HostSession,
+  { operationId }: AdmittedOperation,
+  outcome: SignedOutcome,
+): Promise<OperationView | null> {
+  try {
+    return await finalize(session, operationId, outcome)
+  } catch (error) {
+    if (isBrokerError(error) && error.code === 'kernel_unavailable') return null
+    throw error
+  }
 }
 
 function finishedRun(

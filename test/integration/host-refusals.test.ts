@@ -65,12 +65,16 @@ async function refusedRun(command?: readonly string[]): Promise<{
 }
 
 /** A refusal that was signed by the broker ends the run with that record. */
-async function recordedRun(): Promise<{ knowledge: string; state: string; reason: string | null }> {
+async function recordedRun(): Promise<{
+  knowledge: string
+  state: string | undefined
+  reason: string | null
+}> {
   const ended = await run()
   if (ended.outcome.kind !== 'failure') throw new Error('expected a signed failure, got a response')
   const { dispatchKnowledge } = ended.outcome.failure.receipt.body
   const { reason } = await world.attempt(ended.attemptId)
-  return { knowledge: dispatchKnowledge, state: ended.operation.state, reason }
+  return { knowledge: dispatchKnowledge, state: ended.operation?.state, reason }
 }
 
 async function held(): Promise<{ held: number; executions: number }> {
@@ -177,7 +181,7 @@ describe('a slot that another holds', () => {
       waitForSlotMs: 10_000,
     }
     const waited = await runBrokered(world.session, request)
-    expect(waited.operation.state).toBe('completed')
+    expect(waited.operation?.state).toBe('completed')
     const prepared = waited.timeline.find(({ name }) => name === 'prepare')
     expect(prepared?.durationMs).toBeGreaterThan(300)
   })

@@ -78,7 +78,7 @@ describe('descriptor 8 serves a tool that just reads and writes it', () => {
     const hits = world.provider.hits
     const run = await world.run(command())
     expectToldAll(run)
-    expect(run.operation.state).toBe('completed')
+    expect(run.operation?.state).toBe('completed')
     expect(world.provider.hits).toBe(hits + 1)
     expect((await world.slot()).state).toBe('free')
   })
@@ -105,7 +105,7 @@ describe('a run', () => {
     const run = await world.run(liar)
     expect(run.outcome).toMatchObject({ kind: 'response', response: { status: 200 } })
     expect(run.tool.exitCode).toBe(9)
-    expect(run.operation.state).toBe('completed')
+    expect(run.operation?.state).toBe('completed')
   })
 
   test('has its request on disk before the start, and its result before the kernel is told', async () => {
@@ -162,7 +162,7 @@ describe('a run', () => {
       kind: 'failure',
       failure: { receipt: { body: { dispatchKnowledge: 'not_started' } } },
     })
-    expect(run.operation.state).toBe('not_accepted_after_dispatch_commit')
+    expect(run.operation?.state).toBe('not_accepted_after_dispatch_commit')
     expect(await world.attempt(run.attemptId)).toMatchObject({ state: 'failed', reason: 'stream_closed' })
     expect(await world.touches()).toEqual(before)
     expect((await world.slot()).state).toBe('free')
