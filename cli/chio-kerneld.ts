@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { pino } from 'pino'
 import { BrokerRecordsClient } from '../client/broker-records.js'
 import { type KernelConfig, readKernelConfig } from '../kernel/config.js'
+import { faultFields } from '../kernel/fault-fields.js'
 import { KERNEL_KEY_NAMES, type KeyChoices, readKernelKeys } from '../kernel/kernel-keys.js'
 import type { KernelLog } from '../kernel/kernel-context.js'
 import { provisionKernel, startKernel } from '../kernel/start-kernel.js'
@@ -99,9 +100,7 @@ async function main(): Promise<void> {
 }
 
 function end(error: unknown): never {
-  const code = isBrokerError(error) ? error.code : 'fault'
-  const sentence = error instanceof Error ? error.message : 'unknown fault'
-  log.fatal({ event: 'ended', code, sentence })
+  log.fatal({ event: 'ended', ...faultFields(error) })
   process.exit(isBrokerError(error) ? ERROR_CODES[error.code].exitCode : 1)
 }
 

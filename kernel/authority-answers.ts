@@ -17,6 +17,7 @@ import { type HoldState, revocationAuthorityDomain, revocationSetDigest } from '
 import { Quotas } from '../protocol/registration.js'
 import { Count } from '../protocol/unix-time.js'
 import { revocationIdsOf } from './dispatch-commit.js'
+import { faultFields } from './fault-fields.js'
 import type { KernelContext } from './kernel-context.js'
 import { assertGrantLive } from './liveness.js'
 import type { AdmissionOperation } from './operation.js'
@@ -33,14 +34,7 @@ export async function answerQuestion(
   } catch (error) {
     if (!isBrokerError(error)) throw error
     const code = ERROR_CODES[error.code].peerSees ?? 'authority_unavailable'
-    const { message: sentence } = error
-    context.log({
-      level: 'warn',
-      event: 'question_rejected',
-      kind: operation.kind,
-      code: error.code,
-      sentence,
-    })
+    context.log({ level: 'warn', event: 'question_rejected', kind: operation.kind, ...faultFields(error) })
     return { kind: 'rejected', response: { code } }
   }
 }

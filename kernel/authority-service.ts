@@ -1,19 +1,23 @@
 // Owns: the conversation with the broker: signed questions in, signed answers out, each for itself.
 // Must never: answer a question that is not the pinned broker's, or let a slow one hold up the next.
 // Source: the authority RPC (`chio.broker-authority-rpc.v1`), framing and signatures.
-import { SignedAuthorityRequest, SignedAuthorityResponse } from '../protocol/authority-rpc.js'
-import { signAuthorityResponse, verifyAuthorityRequest } from '../protocol/authority-rpc.js'
+import {
+  SignedAuthorityRequest,
+  SignedAuthorityResponse,
+  signAuthorityResponse,
+  verifyAuthorityRequest,
+} from '../protocol/authority-rpc.js'
 import { type Clock, unixSeconds } from '../protocol/clock.js'
 import { decode, encode } from '../protocol/codec.js'
-import { isBrokerError } from '../protocol/errors.js'
 import { DEFAULT_IPC_DEADLINE_MS } from '../protocol/limits.js'
 import { endedBetweenFrames } from '../system/connection-ended.js'
 import type { FramedConnection } from '../system/framed-connection.js'
 import type { PeerIdentity } from '../system/peer.js'
 import { answerQuestion } from './authority-answers.js'
+import { deadlineAfter } from './deadline.js'
+import { faultFields } from './fault-fields.js'
 import type { KernelContext } from './kernel-context.js'
 
-const NS_PER_MS = 1_000_000n
 /** The longest question names 128 revocation ids of 512 bytes, escaped. */
 export const MAXIMUM_AUTHORITY_FRAME_BYTES = 256 * 1024
 /** The broker keeps its connection as long as it runs and asks when it has something to execute. */
@@ -47,9 +51,9 @@ export async function serveAuthority(
 
 function readQuestion(clock: Clock, connection: FramedConnection): Promise<Uint8Array> {
   return connection.readFrame({
-    deadlineBootNs: after(clock, IDLE_MS),
+    deadlineBootNs: deadlineAfter(clock, IDLE_MS),
     maximumFrameBytes: MAXIMUM_AUTHORITY_FRAME_BYTES,
-    onFirstByte: () => after(clock, DEFAULT_IPC_DEADLINE_MS),
+    onFirstByte: () => deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS),
   })
 }
 
@@ -64,19 +68,13 @@ async function answerFrame(
   const question = verifyAuthorityRequest(decoded, pins, unixSeconds(clock))
   const result = await answerQuestion(context, question.body.operation)
   const response = signAuthorityResponse(question, result, unixSeconds(clock), keys.authority)
-  const deadlineBootNs = after(clock, DEFAULT_IPC_DEADLINE_MS)
+  const deadlineBootNs = deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS)
   await connection.writeFrame(encode(SignedAuthorityResponse, response), deadlineBootNs)
 }
 
 function close(context: KernelContext, connection: FramedConnection, error: unknown): void {
   if (connection.ending === undefined && !endedBetweenFrames(error)) {
-    const code = isBrokerError(error) ? error.code : 'fault'
-    const sentence = error instanceof Error ? error.message : 'unknown fault'
-    context.log({ level: 'warn', event: 'authority_connection_closed', code, sentence })
+    context.log({ level: 'warn', event: 'authority_connection_closed', ...faultFields(error) })
   }
   connection.closeNow()
-}
-
-function after(clock: Clock, milliseconds: number): bigint {
-  return clock.bootNs() + BigInt(milliseconds) * NS_PER_MS
 }

@@ -16,11 +16,12 @@ import { DEFAULT_IPC_DEADLINE_MS, MAXIMUM_REQUEST_FRAME_BYTES } from '../protoco
 import { endedBetweenFrames } from '../system/connection-ended.js'
 import type { FramedConnection } from '../system/framed-connection.js'
 import type { PeerIdentity } from '../system/peer.js'
+import { deadlineAfter } from './deadline.js'
+import { faultFields } from './fault-fields.js'
 import type { Kernel } from './kernel.js'
 import type { Caller, KernelLog } from './kernel-context.js'
 import { answerOperation } from './operation-table.js'
 
-const NS_PER_MS = 1_000_000n
 /** A host keeps its connection from reserve to finalize: longer than the longest provider timeout. */
 const IDLE_MS = 300_000
 const MAXIMUM_SENTENCE_CHARACTERS = 500
@@ -42,15 +43,8 @@ export async function serveHost(conversation: HostConversation): Promise<void> {
     for (;;) await serveOne(conversation)
   } catch (error) {
     if (endedBetweenFrames(error)) return
-    const code = isBrokerError(error) ? error.code : 'fault'
-    const sentence = error instanceof Error ? error.message : 'unknown fault'
-    log({
-      level: isFault(error) ? 'error' : 'warn',
-      event: 'host_connection_closed',
-      uid: caller.uid,
-      code,
-      sentence,
-    })
+    const level = isFault(error) ? 'error' : 'warn'
+    log({ level, event: 'host_connection_closed', uid: caller.uid, ...faultFields(error) })
   } finally {
     connection.closeNow()
   }
@@ -59,16 +53,16 @@ export async function serveHost(conversation: HostConversation): Promise<void> {
 async function serveOne(conversation: HostConversation): Promise<void> {
   const { clock, connection, peer } = conversation
   const body = await connection.readFrame({
-    deadlineBootNs: after(clock, IDLE_MS),
+    deadlineBootNs: deadlineAfter(clock, IDLE_MS),
     maximumFrameBytes: MAXIMUM_REQUEST_FRAME_BYTES,
-    onFirstByte: () => after(clock, DEFAULT_IPC_DEADLINE_MS),
+    onFirstByte: () => deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS),
   })
   const request = await decodeSliced(KernelRequest, body, 'kernel request', nextTurn)
   connection.authenticated()
   if (!peer.isAlive())
     throw new BrokerError('client_gone', 'request refused: expected a connector that lives')
   const response = await answer(conversation, request)
-  await connection.writeFrame(encode(KernelResponse, response), after(clock, DEFAULT_IPC_DEADLINE_MS))
+  await connection.writeFrame(encode(KernelResponse, response), deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS))
 }
 
 async function answer(conversation: HostConversation, request: KernelRequest): Promise<KernelResponse> {
@@ -121,10 +115,6 @@ function isFault(error: unknown): boolean {
     'store_replaced',
   ]
   return faults.includes(error.code) && ERROR_CODES[error.code].peerSees === null
-}
-
-function after(clock: Clock, milliseconds: number): bigint {
-  return clock.bootNs() + BigInt(milliseconds) * NS_PER_MS
 }
 
 function nextTurn(): Promise<void> {

@@ -19,6 +19,8 @@ import type {
 } from '../protocol/kernel-rpc.js'
 import { issueGrant, listGrants, revokeGrant, showGrant } from './administer-grants.js'
 import { authorizeRegistration, signAction } from './authorize-registration.js'
+import { deadlineAfter } from './deadline.js'
+import { faultFields } from './fault-fields.js'
 import { finalize, retainedAttempt } from './finalize.js'
 import { ownOperation, readableOperation } from './find-operation.js'
 import type { Caller, KernelContext } from './kernel-context.js'
@@ -31,7 +33,7 @@ import type { Settlement } from './settlement.js'
 import { startDispatch } from './start-dispatch.js'
 
 /** How long a status waits to learn whether the broker answers. */
-const PROBE_NS = 500_000_000n
+const PROBE_MS = 500
 /** An attempt that no broker can hold: its derivation has another form. */
 const PROBE_ATTEMPT_ID = 'chio-kernel-status-probe'
 
@@ -162,16 +164,20 @@ export class Kernel {
       const attempt = await retainedAttempt(this.#context, operation)
       if (attempt !== undefined) await release(this.#context, attempt)
     } catch (error) {
-      const sentence = error instanceof Error ? error.message : 'unknown fault'
       const { operationId } = operation
-      this.#context.log({ level: 'warn', event: 'release_after_cancel_failed', operationId, sentence })
+      this.#context.log({
+        level: 'warn',
+        event: 'release_after_cancel_failed',
+        operationId,
+        ...faultFields(error),
+      })
     }
   }
 
   async #brokerReachable(): Promise<boolean> {
     const { clock, records } = this.#context
     try {
-      return (await records.attemptStatus(PROBE_ATTEMPT_ID, clock.bootNs() + PROBE_NS)) !== 'unreachable'
+      return (await records.attemptStatus(PROBE_ATTEMPT_ID, deadlineAfter(clock, PROBE_MS))) !== 'unreachable'
     } catch {
       return false
     }

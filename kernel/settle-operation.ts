@@ -8,6 +8,8 @@ import { DEFAULT_IPC_DEADLINE_MS } from '../protocol/limits.js'
 import type { AttemptStatus } from '../protocol/status.js'
 import { signAction } from './authorize-registration.js'
 import type { RetainedAttempt, Unanswered } from './broker-records.js'
+import { deadlineAfter } from './deadline.js'
+import { faultFields } from './fault-fields.js'
 import { finalize, retainedAttempt } from './finalize.js'
 import type { KernelContext } from './kernel-context.js'
 import type { AdmissionOperation } from './operation.js'
@@ -21,7 +23,6 @@ export type Settled =
 const SETTLED: Settled = { kind: 'settled' }
 const UNREACHABLE: Settled = { kind: 'again', reason: 'broker_unreachable' }
 const PENDING: Settled = { kind: 'again', reason: 'attempt_pending' }
-const NS_PER_MS = 1_000_000n
 
 /** One look at one operation. */
 export async function settleOperation(context: KernelContext, operationId: string): Promise<Settled> {
@@ -107,13 +108,8 @@ async function endBy(
     ) {
       throw error
     }
-    context.log({
-      level: 'error',
-      event: 'record_refused',
-      operationId: operation.operationId,
-      code: error.code,
-      sentence: error.message,
-    })
+    const { operationId } = operation
+    context.log({ level: 'error', event: 'record_refused', operationId, ...faultFields(error) })
     return { kind: 'again', reason: 'record_refused' }
   }
 }
@@ -139,10 +135,9 @@ async function ask<T>(
   question: (deadlineBootNs: bigint) => Promise<T>,
 ): Promise<T | 'unreachable'> {
   try {
-    return await question(context.clock.bootNs() + BigInt(DEFAULT_IPC_DEADLINE_MS) * NS_PER_MS)
+    return await question(deadlineAfter(context.clock, DEFAULT_IPC_DEADLINE_MS))
   } catch (error) {
-    const sentence = error instanceof Error ? error.message : 'unknown fault'
-    context.log({ level: 'warn', event: 'broker_unanswered', sentence })
+    context.log({ level: 'warn', event: 'broker_unanswered', ...faultFields(error) })
     return 'unreachable'
   }
 }

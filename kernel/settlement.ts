@@ -2,13 +2,14 @@
 // Must never: hold a request up, stop because one operation fails, or trust a timer more than the boot clock.
 // Source: the kernel's settling rules; clock_gettime(2) CLOCK_BOOTTIME.
 import { isBrokerError } from '../protocol/errors.js'
+import { deadlineAfter, NS_PER_MS } from './deadline.js'
+import { faultFields } from './fault-fields.js'
 import type { KernelContext } from './kernel-context.js'
 import type { NonceLifetimes } from './nonce-lifetimes.js'
 import type { AdmissionOperation } from './operation.js'
 import { settleOperation, type WaitReason } from './settle-operation.js'
 import { dueInMs } from './settlement-deadline.js'
 
-const NS_PER_MS = 1_000_000n
 /** A machine that slept is noticed within this; nothing ticks while no operation is open. */
 const LONGEST_TIMER_MS = 250
 /** Questions to the broker at a time: it serves hosts first. */
@@ -86,9 +87,8 @@ export class Settlement {
 
   #at(operationId: string, afterMs: number): void {
     const { clock } = this.#context
-    const leftMs = Math.ceil(afterMs)
-    const bootNs = clock.bootNs() + BigInt(leftMs) * NS_PER_MS
-    this.#due.set(operationId, { bootNs, unixMs: clock.unixMs() + leftMs })
+    const bootNs = deadlineAfter(clock, afterMs)
+    this.#due.set(operationId, { bootNs, unixMs: clock.unixMs() + Math.ceil(afterMs) })
     if (this.#timerBootNs === undefined || bootNs < this.#timerBootNs) this.#arm(bootNs)
   }
 
@@ -145,8 +145,7 @@ export class Settlement {
     const moved = isBrokerError(error) && error.code === 'operation_state'
     const operation = moved ? await this.#context.store.findOperation(operationId) : undefined
     if (operation !== undefined) return this.schedule(operation)
-    const sentence = error instanceof Error ? error.message : 'unknown fault'
-    this.#context.log({ level: 'error', event: 'settlement_failed', operationId, sentence })
+    this.#context.log({ level: 'error', event: 'settlement_failed', operationId, ...faultFields(error) })
     this.#again(operationId, this.#waiting.get(operationId)?.reason ?? 'attempt_pending')
   }
 

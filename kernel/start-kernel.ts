@@ -10,6 +10,7 @@ import { provisionStore } from '../store/provision.js'
 import { EmbeddedAdmissionStore } from './admission-moves.js'
 import { serveAuthority } from './authority-service.js'
 import type { KernelConfig } from './config.js'
+import { faultFields } from './fault-fields.js'
 import { serveHost } from './host-service.js'
 import { Kernel } from './kernel.js'
 import {
@@ -121,8 +122,7 @@ function sharedOptions({ clock, config, log }: KernelContext) {
     mode: 'stream',
     socketGid: config.socketGid,
     onFault(error: unknown) {
-      const sentence = error instanceof Error ? error.message : 'unknown fault'
-      log({ level: 'error', event: 'listener_fault', sentence })
+      log({ level: 'error', event: 'listener_fault', ...faultFields(error) })
     },
     onRefused({ pid, reason, uid }: { reason: string; uid: number | null; pid: number | null }) {
       const refused: KernelEvent = { level: 'warn', event: 'connection_refused', reason, uid, pid }

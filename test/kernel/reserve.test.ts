@@ -1,5 +1,4 @@
 // What a reservation mints and holds, and what it refuses, asked over the real host socket.
-
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { signingKey } from '../../protocol/keys.js'
 

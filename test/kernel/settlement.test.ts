@@ -141,6 +141,23 @@ describe('an operation that was started', () => {
     expect({ executions, held }).toEqual({ executions: 1, held: 0 })
   })
 
+  test('and ended without a record, agrees with a late one that says the same and refuses any other', async () => {
+    const operation = await started(kernel, await grantNow(), clock)
+    const { operationId } = operation
+    records.statuses = ['unknown']
+    clock.pass(STARTED_DUE_MS)
+    await until(operationId, 'not_accepted_after_dispatch_commit')
+    const ended = await view(operationId)
+    const late = failureOf(kernel, operation, NOT_COMMITTED)
+    expect(await kernel.client.call('finalize', { operationId, record: late })).toEqual(ended)
+    for (const record of [receiptOf(kernel, operation), failureOf(kernel, operation, UNKNOWN)]) {
+      await expect(kernel.client.call('finalize', { operationId, record })).rejects.toMatchObject({
+        code: 'conflict',
+      })
+    }
+    expect(await view(operationId)).toEqual(ended)
+  })
+
   test('never becomes terminal while the broker cannot be reached', async () => {
     const { operationId, registration } = await started(kernel, await grantNow(), clock)
     clock.pass(STARTED_DUE_MS)

@@ -1,10 +1,16 @@
 // From the reservation to the start: the exact request is compared, retained and signed, the start is once.
-
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-
+import { MAXIMUM_BODY_BYTES } from '../../protocol/limits.js'
 import { registrationDigest, verifyRegistrationAuthorization } from '../../protocol/registration.js'
 import { verifyExecuteRequest } from '../../protocol/execute-request.js'
-import { executeOf, registered, requestUnder, reserved, startOf } from '../support/brokered-operation.js'
+import {
+  announce,
+  executeOf,
+  registered,
+  requestUnder,
+  reserved,
+  startOf,
+} from '../support/brokered-operation.js'
 import {
   AUDIENCE,
   issueGrant,
@@ -75,6 +81,17 @@ describe('authorize_registration', () => {
       refusedWith('request_binding_mismatch'),
     )
     expect((await kernel.client.call('inspect', { operationId })).attemptId).toBeNull()
+  })
+
+  test.each([0, MAXIMUM_BODY_BYTES])('retains a body of %i bytes', async length => {
+    const grant = await issueGrant(kernel, { maximumBodyBytes: MAXIMUM_BODY_BYTES })
+    const request = requestUnder(grant, new Uint8Array(length).fill(0xff))
+    const announced = announce(kernel, grant, request)
+    const answer = await kernel.client.call('reserve', announced)
+    const execute = executeOf(kernel, announced, answer, request)
+    const { operationId } = answer
+    const authorized = await kernel.client.call('authorize_registration', { execute, operationId })
+    expect(authorized.registration.requestDigest).toBe(announced.requestDigest)
   })
 
   test("refuses a proof that is not the caller's", async () => {
