@@ -45,8 +45,13 @@ function readProvision(payload: Uint8Array): ReadChange {
       'credential mutation refused: expected provision, as its operation',
     )
   }
-  checkMutation(mutation)
-  assertInjectable(mutation.secret)
+  try {
+    checkMutation(mutation)
+    assertInjectable(mutation.secret)
+  } catch (error) {
+    mutation.secret.fill(0)
+    throw error
+  }
   return {
     apply(parts, tx, operation) {
       const nowUnixMs = parts.clock.unixMs()

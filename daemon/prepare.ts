@@ -11,7 +11,7 @@ import { unixSeconds } from '../protocol/clock.js'
 import { encode } from '../protocol/codec.js'
 import { encodeResponse } from './answers.js'
 import { openAttemptRequest } from './attempt-request.js'
-import { earlier } from './deadline.js'
+import { earlier, leftMsUntil } from './deadline.js'
 import type { Preparation, PreparedTerms } from './preparation.js'
 import { PreparedProvider } from './provider/prepared-provider.js'
 import type { BrokerExchange, BrokerParts } from './parts.js'
@@ -19,6 +19,7 @@ import { preparedTerms } from './prepared-terms.js'
 import { Refused } from './refused.js'
 import { refusedBy } from './refused-by.js'
 import { serveHeld } from './serve-held.js'
+import { namesOf } from './slot-desk.js'
 
 export async function prepareConnection(parts: BrokerParts, exchange: BrokerExchange): Promise<void> {
   const request = await openAttemptRequest(parts, exchange, 'prepare', 'document_malformed')
@@ -65,6 +66,11 @@ async function acknowledge(
   })
   frame.catch(() => undefined)
   parts.atCutpoint('acknowledged')
+  const leftMs = leftMsUntil(clock, terms.deadline.bootNs)
+  parts.log.info(
+    { ...namesOf(preparation), deadlineLimit: terms.deadline.limit, leftMs },
+    'preparation acknowledged',
+  )
   openProvider(parts, preparation, terms)
   return { frame }
 }
