@@ -1,5 +1,5 @@
 // Opens the calling user as a host of an installation: pins, caller key, journal key.
-import { readFileSync } from 'node:fs'
+import { lstatSync, readFileSync } from 'node:fs'
 import { parseHostPins } from '../host/pins.js'
 import { type HostSession, openHost } from '../host/session.js'
 import { systemClock } from '../native/clock.js'
@@ -14,6 +14,7 @@ export function readPins(layout: Layout) {
   try {
     bytes = readFileSync(layout.pins)
   } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'EACCES') throw noClient(cause)
     throw new BrokerError(
       'invalid_configuration',
       `no installation at ${layout.state}: run chio init, or name another --state`,
@@ -23,13 +24,27 @@ export function readPins(layout: Layout) {
   return parseHostPins(bytes)
 }
 
-/** Opens the calling user as a host. @throws BrokerError `custody` for a user that `init` did not name. */
+/** Opens the calling user as a host. @throws BrokerError `authorization_denied` for a user that `init` did not name. */
 export function openHostSession(layout: Layout): HostSession {
   const pins = readPins(layout)
-  const host = hostLayout(layout.state, process.geteuid?.() ?? 0)
+  const host = hostLayout(layout.state, effectiveUid())
+  if (lstatSync(host.directory, { throwIfNoEntry: false }) === undefined) throw noClient()
   const seed = readKey({ file: host.callerKey }, 'caller key')
   const caller = signingKey(seed)
   seed.fill(0)
   const journalKey = readKey({ file: host.journalKey }, 'journal key')
   return openHost({ pins, caller, journalKey, runsDirectory: host.runs, clock: systemClock })
+}
+
+/** Clients are named when an installation is made; each has a folder with its keys. */
+function noClient(cause?: unknown): BrokerError {
+  return new BrokerError(
+    'authorization_denied',
+    `host refused: uid ${effectiveUid()} is no client of this installation: chio init --client USER names clients when one is made`,
+    { cause },
+  )
+}
+
+function effectiveUid(): number {
+  return process.geteuid?.() ?? 0
 }

@@ -1,7 +1,7 @@
 // chio init: makes an installation. As root: users and groups of their own for broker, kernel and cage;
 // otherwise one uid, which must be asked for by name, since it protects less.
 import { execFileSync } from 'node:child_process'
-import { areSeparate, type Identities, type Identity } from '../system/identities.js'
+import { areSeparate, type Identities, type Identity, SINGLE_USER_SENTENCE } from '../system/identities.js'
 import { makeInstallation } from '../system/installation.js'
 import type { ClientUser, InstallationPlan } from '../system/installation-plan.js'
 import { BrokerError } from '../protocol/errors.js'
@@ -17,10 +17,6 @@ export interface InitOptions extends CommonOptions {
   readonly singleUser?: boolean
   readonly client: readonly string[]
 }
-
-/** Said wherever the one-uid layout is met. */
-export const SINGLE_USER_SENTENCE =
-  'Single-user layout: it protects against the caged tool only, not against other processes of this user.'
 
 /** Makes an installation and provisions both stores. */
 export async function initialise(options: InitOptions): Promise<void> {

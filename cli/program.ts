@@ -8,6 +8,7 @@ import { issueCapability, listCapabilities } from './capability.js'
 import { revokeCapability } from './capability-revocation.js'
 import { listCredentials, provisionCredential } from './credential.js'
 import { initialise } from './init.js'
+import { cancelOperation, listOperations, showOperation } from './operation.js'
 import { type CommonOptions, fail } from './output.js'
 import { runTool } from './run.js'
 import { runSelftest } from './selftest.js'
@@ -61,6 +62,17 @@ function addCapability(program: Command): void {
   command(capability, 'list', 'grants and their use').action(listCapabilities)
 }
 
+function addOperation(program: Command): void {
+  const operation = program
+    .command('operation')
+    .description('read operations; take back what was not started')
+  command(operation, 'list', 'newest operations, where each stands and what settles it')
+    .option('--limit <n>', 'how many', '20')
+    .action(listOperations)
+  command(operation, 'show <id>', 'one operation').action(showOperation)
+  command(operation, 'cancel <id>', 'take back an operation that was not started').action(cancelOperation)
+}
+
 function addRun(program: Command): void {
   command(
     program,
@@ -106,6 +118,7 @@ function chio(): Command {
   addCredential(program)
   addCapability(program)
   addRun(program)
+  addOperation(program)
   addSelftest(program)
   return program
 }

@@ -48,6 +48,6 @@ export function callerKeyOf(layout: Layout, uid: number): string {
   if (key != null) return key
   throw new BrokerError(
     'usage',
-    `client refused: uid ${uid} is no client of this installation; see chio init --client`,
+    `client refused: uid ${uid} is no client of this installation: chio init --client USER names clients when one is made`,
   )
 }

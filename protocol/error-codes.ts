@@ -38,7 +38,7 @@ export const ERROR_CODES = {
     'read the receipt: the provider answered what the grant does not allow',
   ),
   custody: row(null, 1, 'check the owner, mode and links of the named key or credential: chio doctor'),
-  clock: row('clock', 1, 'correct the system clock, then: chio clock accept'),
+  clock: row('clock', 1, 'correct the system clock: chio doctor shows what it reads'),
 
   // The broker's own additions: attempts and outcomes.
   attempt_pending: row(
@@ -52,7 +52,11 @@ export const ERROR_CODES = {
     'the broker holds no record of this attempt: nothing was dispatched',
   ),
   outcome_undetermined: row(null, 75, 'never run it again before the record is read: chio operation show'),
-  outcome_unknown: row('outcome_unknown', 75, 'settle it from the provider side: chio operation reconcile'),
+  outcome_unknown: row(
+    'outcome_unknown',
+    75,
+    'never run it again: ask the provider what it did; the record stands: chio operation show',
+  ),
   broker_restarted: row(
     'authorization_denied',
     1,
@@ -145,7 +149,11 @@ export const ERROR_CODES = {
   cage_refused: row(null, 1, 'read the named layer; nothing was launched: chio doctor'),
   handoff_failed: row(null, 75, 'the stream is closed; read the recorded outcome: chio operation show'),
   hostile_environment: row(null, 1, 'unset the named variable or option and start again'),
-  invalid_configuration: row(null, 1, 'correct the named member of the configuration: chio config check'),
+  invalid_configuration: row(
+    null,
+    1,
+    'correct the named member of the configuration: chio doctor checks the whole',
+  ),
   unsupported_platform: row(null, 1, 'run on Linux 5.10 or later'),
   store_missing: row(null, 1, 'provision the store once: chio init'),
   store_replaced: row(

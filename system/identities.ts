@@ -7,6 +7,10 @@ import { parseStrictJson } from '../protocol/json.js'
 
 export const IDENTITIES_SCHEMA = 'chio.installation.v1'
 
+/** Said wherever the one-uid layout is met. */
+export const SINGLE_USER_SENTENCE =
+  'Single-user layout: it protects against the caged tool only, not against other processes of this user.'
+
 /** A process's uid and its own primary group. */
 export interface Identity {
   readonly uid: number

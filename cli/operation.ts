@@ -1,0 +1,97 @@
+// chio operation list | show | cancel: what the kernel keeps of a client's operations, and the one way to take
+// back what was not started. The kernel decides who may read and cancel; nothing here is signed or settled.
+import { KernelClient } from '../client/kernel-client.js'
+import { systemClock } from '../native/clock.js'
+import { BrokerError } from '../protocol/errors.js'
+import type { OperationView } from '../protocol/kernel-rpc.js'
+import { beside } from './columns.js'
+import { readPins } from './host-session.js'
+import { type CommonOptions, print } from './output.js'
+import { findState, layoutOfState } from './state.js'
+
+const MAXIMUM_LISTED = 1_000
+const LABEL_COLUMNS = 12
+
+export interface ListOptions extends CommonOptions {
+  readonly limit: string
+}
+
+/** Lists the newest operations: a client's own; all of them for a peer without a caller key, such as root. */
+export async function listOperations(options: ListOptions): Promise<void> {
+  const limit = parseLimit(options.limit)
+  const { operations } = await withKernel(options, kernel => kernel.call('list', { limit }))
+  const lines = operations.flatMap(listLines)
+  print(
+    options,
+    { schema: 'chio.operation-list.v1', operations },
+    lines.length > 0 ? lines : ['No operations.'],
+  )
+}
+
+/** Shows one operation: where it stands, why, and what settles it. */
+export async function showOperation(id: string, options: CommonOptions): Promise<void> {
+  const operationId = parseOperationId(id)
+  const operation = await withKernel(options, kernel => kernel.call('inspect', { operationId }))
+  print(options, { schema: 'chio.operation.v1', operation }, showLines(operation))
+}
+
+/** Takes back an operation that was not started. One that was is refused: its outcome is to be read. */
+export async function cancelOperation(id: string, options: CommonOptions): Promise<void> {
+  const operationId = parseOperationId(id)
+  const operation = await withKernel(options, kernel => kernel.call('cancel', { operationId }))
+  print(options, { schema: 'chio.operation-cancelled.v1', operation }, showLines(operation))
+}
+
+async function withKernel<T>(options: CommonOptions, ask: (kernel: KernelClient) => Promise<T>): Promise<T> {
+  const kernel = new KernelClient(readPins(layoutOfState(findState(options.state))).kernel, systemClock)
+  try {
+    return await ask(kernel)
+  } finally {
+    kernel.close()
+  }
+}
+
+function parseLimit(text: string): number {
+  const limit = /^[1-9][0-9]{0,3}$/.test(text) ? Number(text) : Number.NaN
+  if (limit <= MAXIMUM_LISTED) return limit
+  throw new BrokerError('usage', `--limit refused: expected a whole number from 1 to ${MAXIMUM_LISTED}`)
+}
+
+function parseOperationId(text: string): string {
+  if (/^[0-9a-f]{64}$/.test(text)) return text
+  throw new BrokerError('usage', 'operation refused: expected its id of 64 lower-case hex digits')
+}
+
+/** The id has a line of its own: it is as long as a line, and is there to be copied. */
+function listLines(operation: OperationView): string[] {
+  const { lastError, operationId, settlesAtUnixMs, state, updatedAtUnixMs } = operation
+  const isOpen = settlesAtUnixMs !== null
+  return [
+    operationId,
+    `  ${state}  ${dateOf(updatedAtUnixMs)}`,
+    ...(isOpen ? beside('', operation.settlement, 2) : []),
+    ...(lastError === null ? [] : beside('', `last error: ${lastError}`, 2)),
+  ]
+}
+
+function showLines(operation: OperationView): string[] {
+  const { attemptId, lastError, settlesAtUnixMs } = operation
+  const rows: [label: string, text: string | null][] = [
+    ['operation', operation.operationId],
+    ['state', operation.state],
+    ['settlement', operation.settlement],
+    ['settles', settlesAtUnixMs === null ? null : dateOf(settlesAtUnixMs)],
+    ['last error', lastError],
+    ['attempt', attemptId],
+    ['grant', operation.grantId],
+    ['invocation', operation.invocationId],
+    ['request', operation.requestDigest],
+    ['created', dateOf(operation.createdAtUnixMs)],
+    ['updated', `${dateOf(operation.updatedAtUnixMs)}, version ${operation.version}`],
+  ]
+  return rows.flatMap(([label, text]) => (text === null ? [] : beside(label, text, LABEL_COLUMNS)))
+}
+
+function dateOf(unixMs: number): string {
+  return new Date(unixMs).toISOString()
+}
