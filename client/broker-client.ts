@@ -77,8 +77,12 @@ export class BrokerClient {
   }
 
   /** Releases an attempt that was not dispatched. @throws BrokerError `conflict`: read the outcome instead. */
-  async release(attempt: AuthorizedAttempt): Promise<ReleaseAttemptAcknowledgement> {
-    const response = await this.#accepted(attemptEnvelope('release_attempt', attempt, this.pins.tenantScope))
+  async release(
+    attempt: AuthorizedAttempt,
+    budgetMs = DEFAULT_IPC_DEADLINE_MS,
+  ): Promise<ReleaseAttemptAcknowledgement> {
+    const envelope = attemptEnvelope('release_attempt', attempt, this.pins.tenantScope)
+    const response = await this.#accepted(envelope, budgetMs)
     const acknowledgement = decode(ReleaseAttemptAcknowledgement, response, 'release acknowledgement')
     checkReleaseAcknowledgement(acknowledgement, attempt.registration)
     return acknowledgement
@@ -89,16 +93,13 @@ export class BrokerClient {
     return decode(SlotStatus, await this.#accepted(this.#plain('slot_status', payload)), 'slot status')
   }
 
-  async attemptStatus(attemptId: string): Promise<AttemptStatus> {
+  async attemptStatus(attemptId: string, budgetMs = DEFAULT_IPC_DEADLINE_MS): Promise<AttemptStatus> {
     const payload = encode(AttemptStatusRequest, {
       attemptId,
       schema: 'chio.broker-attempt-status-request.v1',
     })
-    return decode(
-      AttemptStatus,
-      await this.#accepted(this.#plain('attempt_status', payload)),
-      'attempt status',
-    )
+    const answer = await this.#accepted(this.#plain('attempt_status', payload), budgetMs)
+    return decode(AttemptStatus, answer, 'attempt status')
   }
 
   /** Sends a request that an administrator signed; the answer is the operation's own document. */
@@ -130,8 +131,8 @@ export class BrokerClient {
     return { authorization: new Uint8Array(0), operation, payload, tenantScope: this.pins.tenantScope }
   }
 
-  async #accepted(request: AuthenticatedIpcRequest): Promise<Uint8Array> {
-    const frame = await this.#exchange(request, DEFAULT_IPC_DEADLINE_MS)
+  async #accepted(request: AuthenticatedIpcRequest, budgetMs = DEFAULT_IPC_DEADLINE_MS): Promise<Uint8Array> {
+    const frame = await this.#exchange(request, budgetMs)
     const response = decodeResponse(frame, request.operation as BrokerOperation)
     if (!response.accepted) throw declined(response)
     return response.response

@@ -53,10 +53,11 @@ export class BrokerRecordsClient {
   async release(
     attempt: RetainedAttempt,
     authorization: SignedRegisterAttemptAuthorization,
+    deadlineBootNs: bigint,
   ): Promise<'released' | 'conflict' | Unanswered> {
     return answered(async () => {
       try {
-        await this.#broker.release({ ...attempt, authorization })
+        await this.#broker.release({ ...attempt, authorization }, this.#leftMs(deadlineBootNs))
         return 'released'
       } catch (error) {
         if (isBrokerError(error) && error.code === 'conflict') return 'conflict'
@@ -66,10 +67,10 @@ export class BrokerRecordsClient {
     })
   }
 
-  async attemptStatus(attemptId: string): Promise<AttemptStatus | Unanswered> {
+  async attemptStatus(attemptId: string, deadlineBootNs: bigint): Promise<AttemptStatus | Unanswered> {
     return answered(async () => {
       try {
-        return await this.#broker.attemptStatus(attemptId)
+        return await this.#broker.attemptStatus(attemptId, this.#leftMs(deadlineBootNs))
       } catch (error) {
         if (isBrokerError(error) && error.code === 'attempt_unknown') return 'unknown'
         throw error
