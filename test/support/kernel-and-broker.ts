@@ -63,8 +63,8 @@ export class KernelAndBroker {
     const kernel: TestKernel = await makeTestKernel({
       clock,
       records: {
-        attemptStatus: attemptId => found().attemptStatus(attemptId),
-        release: (attempt, authorization) => found().release(attempt, authorization),
+        attemptStatus: (attemptId, deadline) => found().attemptStatus(attemptId, deadline),
+        release: (attempt, authorization, deadline) => found().release(attempt, authorization, deadline),
         replay: (attempt, deadline) => found().replay(attempt, deadline),
       },
     })
