@@ -1,0 +1,179 @@
+// What an operator writes and what a command says back: spans, headers, bodies, secrets; and foreign text, which a
+// terminal must not obey.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { readSecret } from '../../cli/credential.js'
+import { parseSeconds } from '../../cli/duration.js'
+import { fail, milliseconds, print, visible } from '../../cli/output.js'
+import { parseHeader, readBody } from '../../cli/request-input.js'
+import { defaultState, findState, layoutOfState } from '../../cli/state.js'
+import { ERROR_CODES, type ErrorCode } from '../../protocol/error-codes.js'
+import { BrokerError } from '../../protocol/errors.js'
+import { codeOf } from '../support/descriptors.js'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'chio-words-'))
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  process.exitCode = undefined
+  rmSync(folder, { recursive: true, force: true })
+})
+
+describe('a span of time', () => {
+  test.each<[string, number]>([
+    ['1s', 1],
+    ['30s', 30],
+    ['5m', 300],
+    ['1h', 3_600],
+    ['7d', 604_800],
+    ['366d', 31_622_400],
+  ])('%s is %d seconds', (text, seconds) => {
+    expect(parseSeconds(text, '--expires')).toBe(seconds)
+  })
+
+  test.each(['', '0s', '-1s', '1', '1.5h', '1w', ' 1s', '1s ', '1e3s', '367d', '9999999999s', '1h30m'])(
+    '%j is refused as usage',
+    async text => {
+      expect(await codeOf(() => parseSeconds(text, '--expires'))).toBe('usage')
+    },
+  )
+})
+
+describe('a header', () => {
+  test('has its name lowered and its value without the spaces around it', () => {
+    const field = parseHeader('X-Trace:  a: b ')
+    expect(field.name).toBe('x-trace')
+    expect(Buffer.from(field.value).toString('latin1')).toBe('a: b')
+  })
+
+  test.each(['', 'no colon', ':value', ' : value'])('%j is refused as usage', async text => {
+    expect(await codeOf(() => parseHeader(text))).toBe('usage')
+  })
+})
+
+describe('a body', () => {
+  test('is empty unless named, and read whole from a file', () => {
+    expect(readBody(undefined)).toHaveLength(0)
+    writeFileSync(join(folder, 'body'), Buffer.alloc(524_288))
+    expect(readBody(join(folder, 'body'))).toHaveLength(524_288)
+  })
+
+  test('is refused one byte above the limit, and where there is no file to read', async () => {
+    writeFileSync(join(folder, 'body'), Buffer.alloc(524_289))
+    expect(await codeOf(() => readBody(join(folder, 'body')))).toBe('invalid_request')
+    expect(await codeOf(() => readBody(join(folder, 'absent')))).toBe('usage')
+    expect(await codeOf(() => readBody(folder))).toBe('usage')
+  })
+})
+
+async function* chunksOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield Buffer.from(chunk)
+}
+
+describe('a secret on standard input', () => {
+  test.each<[string[], string]>([
+    [['token'], 'token'],
+    [['token\n'], 'token'],
+    [['token\r\n'], 'token'],
+    [['to', 'ken', '\n'], 'token'],
+    [['token\n\n'], 'token\n'],
+    [[' token '], ' token '],
+  ])('%j is %j', async (chunks, secret) => {
+    expect((await readSecret(chunksOf(...chunks))).toString()).toBe(secret)
+  })
+
+  test('is refused when it is empty or above its limit', async () => {
+    expect(await codeOf(() => readSecret(chunksOf()))).toBe('invalid_request')
+    expect(await codeOf(() => readSecret(chunksOf('\n')))).toBe('invalid_request')
+    expect((await readSecret(chunksOf(`${'x'.repeat(65_536)}\r\n`))).length).toBe(65_536)
+    expect(await codeOf(() => readSecret(chunksOf('x'.repeat(65_537))))).toBe('invalid_request')
+    expect(await codeOf(() => readSecret(chunksOf(...Array<string>(40).fill('x'.repeat(4_096)))))).toBe(
+      'invalid_request',
+    )
+  })
+})
+
+describe('foreign text', () => {
+  test('reaches a terminal without a single control character but newline and tab', () => {
+    const all = Array.from({ length: 0xa0 }, (_none, code) => String.fromCharCode(code)).join('')
+    // oxlint-disable-next-line no-control-regex
+    expect(visible(all)).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/)
+    expect(visible('\u001b[2Jgone')).toBe('\\x1b[2Jgone')
+    expect(visible('plain ü\n\ttext')).toBe('plain ü\n\ttext')
+  })
+})
+
+describe('a refusal', () => {
+  function told(error: unknown, json: boolean): { text: string; exitCode: unknown } {
+    const spoken = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+    fail(error, json)
+    const text = spoken.mock.calls.map(([line]) => String(line)).join('\n')
+    return { text, exitCode: process.exitCode }
+  }
+
+  test.each(Object.keys(ERROR_CODES) as ErrorCode[])('%s ends as its row says, with its next step', code => {
+    const { text, exitCode } = told(new BrokerError(code, 'what was refused'), true)
+    expect(exitCode).toBe(ERROR_CODES[code].exitCode)
+    expect(JSON.parse(text)).toMatchObject({
+      schema: 'chio.error.v1',
+      code,
+      sentence: 'what was refused',
+      operationId: null,
+      next: ERROR_CODES[code].next,
+    })
+  })
+
+  test('whose outcome is unknown is 75, whatever made it so', () => {
+    for (const code of ['client_gone', 'truncated_frame', 'conflict', 'broker_unavailable'] as const) {
+      expect(told(new BrokerError(code, 's', { outcome: 'unknown' }), false).exitCode).toBe(75)
+    }
+  })
+
+  test('is told without control characters, and without a stack', () => {
+    const { text } = told(new BrokerError('conflict', 'held by \u001b[31mred'), false)
+    expect(text).toContain('held by \\x1b[31mred')
+    expect(text).not.toContain('    at ')
+  })
+
+  test('that nobody foresaw keeps its stack and is 1', () => {
+    const { text, exitCode } = told(new Error('ours to mend'), true)
+    expect(text).toContain('    at ')
+    expect(exitCode).toBe(1)
+  })
+})
+
+test('a document is one line of JSON, or the lines for people', () => {
+  const spoken = vi.spyOn(console, 'log').mockImplementation(() => undefined)
+  print({ json: true }, { schema: 's', a: 1 }, ['people'])
+  print({}, { schema: 's' }, ['two', 'lines'])
+  expect(spoken.mock.calls).toEqual([['{"schema":"s","a":1}'], ['two\nlines']])
+})
+
+test('milliseconds have three digits', () => {
+  expect([milliseconds(0.1234), milliseconds(12.345), milliseconds(1234.5)]).toEqual([
+    '0.123 ms',
+    '12.3 ms',
+    '1235 ms',
+  ])
+})
+
+describe('the state folder', () => {
+  test('is the named one, else of the environment, else the own one where it stands', () => {
+    const own = join(folder, 'chio')
+    expect(findState('relative', {})).toBe(join(process.cwd(), 'relative'))
+    expect(findState(undefined, { CHIO_STATE: '/somewhere' })).toBe('/somewhere')
+    expect(findState('/named', { CHIO_STATE: '/somewhere' })).toBe('/named')
+    mkdirSync(own)
+    expect(findState(undefined, { XDG_STATE_HOME: folder })).toBe(own)
+  })
+
+  test('has its sockets below /run for the system and below itself otherwise', () => {
+    expect(layoutOfState('/var/lib/chio').broker.socket).toBe('/run/chio/broker/sock')
+    expect(layoutOfState('/home/a/state').broker.socket).toBe('/home/a/state/run/broker/sock')
+    expect(['/var/lib/chio', join(folder, 'chio')]).toContain(defaultState({ XDG_STATE_HOME: folder }))
+  })
+})
