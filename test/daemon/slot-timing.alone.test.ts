@@ -80,11 +80,13 @@ describe('the slot is free within 20 ms', () => {
       const descriptor = attempt.preparation.stream.takeDescriptor()
       const leftMs = world.broker.slotStatus().leftMs ?? 0
       const fromMs = performance.now()
+      // What a timer of this machine is late by itself, the disk of its neighbours included, is not the broker's.
+      const plain = delay(leftMs).then(() => performance.now() - fromMs - leftMs)
       await delay(Math.max(0, leftMs - 50))
       const taken = await untilFree(fromMs)
       closeDescriptor(descriptor)
       expect(taken).toBeGreaterThanOrEqual(leftMs)
-      return taken - leftMs
+      return taken - leftMs - Math.max(0, await plain)
     })
     expect(late).toBeLessThan(PROMISED_MS)
   })
