@@ -7,6 +7,7 @@ import { startupHygiene } from '../system/startup.js'
 import { issueCapability, listCapabilities } from './capability.js'
 import { revokeCapability } from './capability-revocation.js'
 import { listCredentials, provisionCredential } from './credential.js'
+import { runDoctor } from './doctor.js'
 import { initialise } from './init.js'
 import { cancelOperation, listOperations, showOperation } from './operation.js'
 import { type CommonOptions, fail } from './output.js'
@@ -115,6 +116,7 @@ function chio(): Command {
     .action(initialise)
   command(program, 'up', 'run both daemons in the foreground').action(up)
   command(program, 'status', 'what broker and kernel say of themselves').action(showStatus)
+  command(program, 'doctor', 'whether this machine can do the main job, and what to mend').action(runDoctor)
   addCredential(program)
   addCapability(program)
   addRun(program)
