@@ -3,17 +3,18 @@
 // Source: the broker protocol, sections 5.11, 5.12 and 8.
 import { AuthenticatedAttemptRequest } from '../protocol/attempt-request.js'
 import { unixSeconds } from '../protocol/clock.js'
-import { decode, decodeSliced, encode } from '../protocol/codec.js'
+import { decode, decodeSliced } from '../protocol/codec.js'
 import type { BrokerExecuteRequest } from '../protocol/execute-request.js'
 import { authorityMetadataDigest, revocationAuthorityDomain } from '../protocol/hold.js'
 import {
-  AttemptRegistration,
+  type AttemptRegistration,
   checkRegistrationOf,
   type RegistrationAction,
   SignedRegisterAttemptAuthorization,
   verifyRegistrationAuthorization,
 } from '../protocol/registration.js'
 import { assertCaller } from './callers.js'
+import { digestsOf, executePart } from './canonical-parts.js'
 import type { BrokerExchange, BrokerParts } from './parts.js'
 import { Refused, refusing } from './refused.js'
 import type { RefusalReason } from './refusals.js'
@@ -50,10 +51,12 @@ export async function openAttemptRequest(
   )
   exchange.connection.authenticated()
   assertCaller(config.clients, exchange.peer, request.capability.body.subject)
-  refusing('registration_refused', () => checkRegistrationOf(registration, request))
+  const executePayload = executePart(payload, registration)
+  const digests = digestsOf(request, executePayload)
+  refusing('registration_refused', () => checkRegistrationOf(registration, request, digests))
   checkAuthorityOf(parts, registration)
   checkQuotas(registration, request)
-  return { registration, execute: request, payload: executePart(payload, registration) }
+  return { registration, execute: request, payload: executePayload }
 }
 
 async function decodeRequest(
@@ -89,11 +92,4 @@ function checkQuotas({ quotas }: AttemptRegistration, { capability }: BrokerExec
   if (!quotas.some(quota => quota.keyId === parentCapabilityId)) {
     throw new Refused('registration_refused', 'no quota of the parent capability')
   }
-}
-
-/** The payload is canonical, so that its second member stands, byte for byte, behind the first. */
-function executePart(payload: Uint8Array, registration: AttemptRegistration): Uint8Array {
-  const before =
-    '{"registration":'.length + encode(AttemptRegistration, registration).length + ',"request":'.length
-  return payload.subarray(before, payload.length - '}'.length)
 }

@@ -3,16 +3,12 @@
 // Must never: dispatch, prepare or change anything. It reads.
 // Source: the broker protocol, section 8.4 (replays); attempts that are not there answer with codes of ours.
 import { decodeSliced, encode } from '../protocol/codec.js'
-import {
-  BrokerExecuteRequest,
-  RequestProof,
-  requestCanonicalDigestOf,
-  requestDigest,
-} from '../protocol/execute-request.js'
+import { BrokerExecuteRequest, RequestProof } from '../protocol/execute-request.js'
 import { deriveAttemptIds } from '../protocol/registration.js'
 import { completedFrame, failureFrame } from './answers.js'
 import { type AttemptRecord, findAttempt } from './attempts.js'
 import { assertCaller } from './callers.js'
+import { digestsOf } from './canonical-parts.js'
 import type { BrokerExchange, BrokerParts } from './parts.js'
 import { findReceipt } from './receipts.js'
 import { Refused, refusing } from './refused.js'
@@ -28,8 +24,9 @@ export async function replayExecute(parts: BrokerParts, exchange: BrokerExchange
   }
   connection.authenticated()
   assertCaller(parts.config.clients, peer, execute.capability.body.subject)
-  const attemptId = attemptIdOf(execute)
-  const digest = requestCanonicalDigestOf(request.payload)
+  const digests = digestsOf(execute, request.payload)
+  const attemptId = attemptIdOf(execute, digests.requestDigest)
+  const digest = digests.requestCanonicalDigest
   findExact(parts, attemptId, digest)
   await untilEnded(parts, attemptId, connection)
   return recordedFrame(parts, findExact(parts, attemptId, digest))
@@ -45,12 +42,12 @@ async function openExecute(payload: Uint8Array): Promise<BrokerExecuteRequest> {
   }
 }
 
-function attemptIdOf(execute: BrokerExecuteRequest): string {
+function attemptIdOf(execute: BrokerExecuteRequest, requestDigest: string): string {
   return deriveAttemptIds({
     brokerCapabilityId: execute.capability.body.capabilityId,
     invocationId: execute.invocationId,
     proofNonce: execute.proof.body.nonce,
-    requestDigest: requestDigest(execute.request),
+    requestDigest,
   }).attemptId
 }
 

@@ -103,7 +103,12 @@ export function callerOptionsDigest(options: CallerOptions): string {
 
 /** Digest of the `request` member alone. */
 export function requestDigest(request: BrokerRequest): string {
-  return domainDigestHex('chio.broker-canonical-request.v1', encode(BrokerRequest, request))
+  return requestDigestOf(encode(BrokerRequest, request))
+}
+
+/** The same over bytes that already are the canonical `request` member. */
+export function requestDigestOf(canonical: Uint8Array): string {
+  return domainDigestHex('chio.broker-canonical-request.v1', canonical)
 }
 
 /** Digest of the whole execute request. */

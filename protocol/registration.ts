@@ -116,6 +116,14 @@ export interface RegistrationContext {
   readonly quotas: readonly Quota[]
   readonly authorityMetadataDigest: string
   readonly revocationAuthorityDomain: string
+  /** Taken over the canonical bytes that the request was decoded from, where these are at hand. */
+  readonly digests?: RequestDigests
+}
+
+/** The two digests of an execute request, so that a large body is not encoded again for each. */
+export interface RequestDigests {
+  readonly requestDigest: string
+  readonly requestCanonicalDigest: string
 }
 
 /** Derives the one registration of an execute request. */
@@ -128,7 +136,7 @@ export function buildRegistration(
     brokerCapabilityId: capability.body.capabilityId,
     invocationId: execute.invocationId,
     proofNonce: proof.body.nonce,
-    requestDigest: requestDigest(request),
+    requestDigest: context.digests?.requestDigest ?? requestDigest(request),
   }
   return {
     authorityMetadataDigest: context.authorityMetadataDigest,
@@ -141,7 +149,7 @@ export function buildRegistration(
     proofKeyId: proof.body.authorityKey,
     proofNonce: identity.proofNonce,
     quotas: canonicalQuotas(context.quotas),
-    requestCanonicalDigest: requestCanonicalDigest(execute),
+    requestCanonicalDigest: context.digests?.requestCanonicalDigest ?? requestCanonicalDigest(execute),
     requestDigest: identity.requestDigest,
     revocationAuthorityDomain: context.revocationAuthorityDomain,
   }
@@ -168,9 +176,14 @@ export function checkRegistration(registration: AttemptRegistration): void {
 }
 
 /** Refuses a registration that is not the one of this exact request. */
-export function checkRegistrationOf(registration: AttemptRegistration, execute: BrokerExecuteRequest): void {
+export function checkRegistrationOf(
+  registration: AttemptRegistration,
+  execute: BrokerExecuteRequest,
+  digests?: RequestDigests,
+): void {
   checkRegistration(registration)
   const expected = buildRegistration(execute, {
+    ...(digests && { digests }),
     operationId: registration.ids.operationId,
     quotas: registration.quotas,
     authorityMetadataDigest: registration.authorityMetadataDigest,
