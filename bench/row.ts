@@ -1,6 +1,6 @@
 // Owns the shape of a row: what is compared, the goal, how it is measured, and the figures that come of it.
 // Must never: hold a goal that could not be missed, or call a row met that has nothing to compare with.
-import { type Interleaved } from './interleave.js'
+import type { Interleaved } from './interleave.js'
 import type { Lab } from './lab.js'
 import { rounded, type Summary, summarise } from './statistics.js'
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Command, CommanderError, Option } from 'commander'
 import { packageRoot } from '../native/index.js'
 import { startupHygiene } from '../system/startup.js'
+import { showCapacity } from './broker-capacity.js'
 import { issueCapability, listCapabilities } from './capability.js'
 import { revokeCapability } from './capability-revocation.js'
 import { listCredentials, provisionCredential } from './credential.js'
@@ -122,6 +123,14 @@ function chio(): Command {
   addRun(program)
   addOperation(program)
   addSelftest(program)
+  command(
+    program.command('broker').description('figures for planning'),
+    'capacity',
+    'how often one slot declines',
+  )
+    .requiredOption('--rate <n>', 'operations a second that arrive')
+    .requiredOption('--hold <ms>', 'milliseconds for which one operation holds the slot')
+    .action(showCapacity)
   return program
 }
 

@@ -40,7 +40,8 @@ export const start: BenchRow = {
   goal: ratioAtMost(3, '≤ 3 ×'),
   rounds: 20,
   async measure(_lab, rounds) {
-    const { trial, close } = await openInstallation()
+    const installation = await openInstallation()
+    const { trial } = installation
     try {
       await trial.broker.stop()
       const measured = await interleave(
@@ -50,7 +51,7 @@ export const start: BenchRow = {
       )
       return { ...measured, note: NOTE }
     } finally {
-      await close()
+      await installation.close()
     }
   },
 }

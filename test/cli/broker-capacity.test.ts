@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, test } from 'vitest'
-import { rateFor, slotLoad } from '../../cli/broker-capacity.js'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { rateFor, showCapacity, slotLoad } from '../../cli/broker-capacity.js'
 import { packageRoot } from '../../native/paths.js'
 
 const run = promisify(execFile)
@@ -37,21 +37,25 @@ describe('the command', () => {
     expect(stdout).toContain('at most 1 % declined: up to 0.253 /s')
   })
 
-  test('gives one JSON document', async () => {
-    const { stdout } = await capacity('--rate', '10', '--hold', '100', '--json')
-    expect(JSON.parse(stdout)).toMatchObject({
+  test('gives one JSON document', () => {
+    const said: string[] = []
+    vi.spyOn(console, 'log').mockImplementation((line: string) => said.push(line))
+    onTestFinished(() => void vi.restoreAllMocks())
+    showCapacity({ rate: '10', hold: '100', json: true })
+    expect(JSON.parse(said.join(''))).toMatchObject({
       schema: 'chio.broker-capacity.v1',
       holdMs: 100,
       asked: { declinedShare: 0.5 },
+      tolerated: [{ declinedShare: 0.001 }, {}, {}, {}],
     })
   })
 
   test.each([
-    [['--rate', '0', '--hold', '1'], '--rate'],
-    [['--rate', '1', '--hold', 'x'], '--hold'],
-    [['--rate', '1'], '--hold'],
-  ])('refuses %j and names the option', async (args, option) => {
-    const refused: unknown = await capacity(...args).catch((error: unknown) => error)
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(option) as string })
+    [{ rate: '0', hold: '1' }, '--rate'],
+    [{ rate: '-1', hold: '1' }, '--rate'],
+    [{ rate: '1', hold: 'x' }, '--hold'],
+    [{ rate: '1', hold: '1e400' }, '--hold'],
+  ])('refuses %j and names the option', (options, option) => {
+    expect(() => showCapacity(options)).toThrow(`${option} refused`)
   })
 })

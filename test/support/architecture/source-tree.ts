@@ -10,7 +10,7 @@ export interface SourceFile {
   readonly text: string
 }
 
-const NEVER_COMMITTED = ['.git', 'node_modules', 'dist', '.setup', 'build']
+const NEVER_COMMITTED = ['.git', 'node_modules', 'dist', '.setup', 'build', 'peers', 'out']
 
 /** Reads the tree: what git tracks or would add; without git, everything but build products. */
 export function readTree(root: string): SourceFile[] {
