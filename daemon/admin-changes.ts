@@ -64,7 +64,9 @@ function readProvision(payload: Uint8Array): ReadChange {
 
 /** The first version has no placement; it means bearer. */
 function decodeMutation(payload: Uint8Array): CredentialMutation {
-  const isFirst = Buffer.from(payload).includes('"schema":"chio.broker-credential-mutation.v1"')
+  // A view, not a copy: the payload holds the secret and is wiped by whoever owns it.
+  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
+  const isFirst = bytes.includes('"schema":"chio.broker-credential-mutation.v1"')
   if (!isFirst) return decode(CredentialMutation, payload, 'credential mutation')
   const { credential, mutation, secret } = decode(CredentialMutationV1, payload, 'credential mutation')
   const placement = { kind: 'bearer_authorization' } as const

@@ -5,6 +5,7 @@
 import type { CredentialList, CredentialMutation } from '../protocol/credential-mutation.js'
 import { decode, encode, identifier, type Infer, object } from '../protocol/codec.js'
 import { CredentialRef } from '../protocol/destination.js'
+import { wipeableBytes } from '../protocol/digest.js'
 import { BrokerError } from '../protocol/errors.js'
 import { CredentialPlacement } from '../protocol/placement.js'
 import type { Transaction } from '../store/transaction.js'
@@ -56,7 +57,8 @@ export class CredentialVault {
   /** Copies the master key; the caller wipes its own. */
   constructor(masterKey: Uint8Array, tenantScope: string) {
     this.#tenantScope = tenantScope
-    this.#masterKey = Uint8Array.from(masterKey)
+    this.#masterKey = wipeableBytes(masterKey.length)
+    this.#masterKey.set(masterKey)
     this.#indexKey = deriveKey(masterKey, INDEX_PURPOSE, new Uint8Array(0))
   }
 

@@ -14,6 +14,7 @@ import {
   OPENING_BRACKET,
   readDecimals,
 } from './decimal-bytes.js'
+import { wipeableBytes } from './digest.js'
 import { BrokerError } from './errors.js'
 import { MAXIMUM_INTEGER, MAXIMUM_JSON_DEPTH } from './limits.js'
 
@@ -217,7 +218,8 @@ export class CanonicalReader {
       this.offset++
       return new Uint8Array(0)
     }
-    const value = new Uint8Array(this.#decimalCount(maximum))
+    // It may be a secret to be provisioned.
+    const value = wipeableBytes(this.#decimalCount(maximum))
     const cursor: DecimalCursor = { offset: this.offset, count: 0, closed: false }
     const complete = readDecimals(this.bytes, value, cursor, this.bytes.length) && cursor.closed
     this.offset = cursor.offset

@@ -50,6 +50,14 @@ export function fromHex(hex: string): Uint8Array {
   return new Uint8Array(Buffer.from(hex, 'hex'))
 }
 
+/**
+ * Bytes that a wipe really reaches. V8 keeps an array of up to 64 bytes on its own heap, where the collector moves
+ * it and reading its `buffer` copies it: either leaves the bytes behind where nobody wipes them.
+ */
+export function wipeableBytes(length: number): Uint8Array {
+  return new Uint8Array(new ArrayBuffer(length))
+}
+
 /** Overwrites bytes that must not outlive their use. Copies that the engine made are out of reach. */
 export function wipe(bytes: Uint8Array): void {
   bytes.fill(0)

@@ -4,6 +4,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
 import { closeDescriptor, FULL_SEALS, memfdSeals, readSealed } from '../native/index.js'
+import { wipeableBytes } from '../protocol/digest.js'
 import { BrokerError } from '../protocol/errors.js'
 import { KEY_BYTES } from '../protocol/limits.js'
 import { assertAncestors } from './ancestors.js'
@@ -29,6 +30,13 @@ interface FileRules {
  * @throws BrokerError `custody`.
  */
 export function readKey(source: KeySource, what: string): Uint8Array {
+  const key = readSource(source, what)
+  // What a disk leaves of a file that was never synced, and what anybody can guess.
+  if (key.every(byte => byte === 0)) throw refused(what, 'random bytes', 'only zeros; restore the key')
+  return key
+}
+
+function readSource(source: KeySource, what: string): Uint8Array {
   if ('fd' in source) return readKeyDescriptor(source.fd, what)
   if ('file' in source) return readKeyFile(source.file, what)
   return readCredential(source.credential, what)
@@ -130,9 +138,10 @@ function assertKeyFile(stats: Stats, rules: FileRules, what: string): void {
 
 /** One byte more is asked for, so that a file that grew since is noticed. */
 function readExactly(descriptor: number, what: string): Uint8Array {
-  const buffer = new Uint8Array(KEY_BYTES + 1)
+  const buffer = wipeableBytes(KEY_BYTES + 1)
   const length = readSync(descriptor, buffer, 0, KEY_BYTES + 1, 0)
-  const key = buffer.slice(0, KEY_BYTES)
+  const key = wipeableBytes(KEY_BYTES)
+  key.set(buffer.subarray(0, KEY_BYTES))
   buffer.fill(0)
   if (length === KEY_BYTES) return key
   key.fill(0)

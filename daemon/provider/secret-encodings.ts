@@ -2,6 +2,8 @@
 // a JavaScript string of a secret could never be wiped. Must never build one.
 // Source: RFC 4648 §4, §5, §8.
 
+import { wipeableBytes } from '../../protocol/digest.js'
+
 export type Base64Alphabet = 'base64' | 'base64url'
 
 const COMMON = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
@@ -13,7 +15,7 @@ const PADDING = 0x3d
 
 /** Base64 with padding, as RFC 7617 wants it. */
 export function base64Bytes(bytes: Uint8Array): Uint8Array {
-  const encoded = new Uint8Array(Math.ceil(bytes.length / 3) * 4).fill(PADDING)
+  const encoded = wipeableBytes(Math.ceil(bytes.length / 3) * 4).fill(PADDING)
   encoded.set(sextets(bytes, 0, Math.ceil((bytes.length * 8) / 6), 'base64'))
   return encoded
 }
@@ -23,7 +25,7 @@ export function base64Bytes(bytes: Uint8Array): Uint8Array {
  * them in a group of three: it stands in the encoding of any text that holds the bytes.
  */
 export function base64Core(bytes: Uint8Array, offset: 0 | 1 | 2, alphabet: Base64Alphabet): Uint8Array {
-  const shifted = new Uint8Array(offset + bytes.length)
+  const shifted = wipeableBytes(offset + bytes.length)
   shifted.set(bytes, offset)
   const core = sextets(shifted, Math.ceil((offset * 8) / 6), Math.floor((shifted.length * 8) / 6), alphabet)
   shifted.fill(0)
@@ -32,7 +34,7 @@ export function base64Core(bytes: Uint8Array, offset: 0 | 1 | 2, alphabet: Base6
 
 export function hexBytes(bytes: Uint8Array, letters: 'lower' | 'upper'): Uint8Array {
   const digits = Buffer.from(letters === 'lower' ? '0123456789abcdef' : '0123456789ABCDEF', 'latin1')
-  const encoded = new Uint8Array(bytes.length * 2)
+  const encoded = wipeableBytes(bytes.length * 2)
   bytes.forEach((byte, index) => {
     encoded[index * 2] = digits[byte >> 4] as number
     encoded[index * 2 + 1] = digits[byte & 15] as number
@@ -42,13 +44,17 @@ export function hexBytes(bytes: Uint8Array, letters: 'lower' | 'upper'): Uint8Ar
 
 /** ASCII letters in lower case, all else kept: how a header name arrives at the caller. */
 export function lowerCaseBytes(bytes: Uint8Array): Uint8Array {
-  return bytes.map(byte => (byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte))
+  const lowered = wipeableBytes(bytes.length)
+  bytes.forEach((byte, index) => {
+    lowered[index] = byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte
+  })
+  return lowered
 }
 
 /** Characters `from`..`to` of the base64 text, six bits each; bits past the end are zero. */
 function sextets(bytes: Uint8Array, from: number, to: number, alphabet: Base64Alphabet): Uint8Array {
   const letters = ALPHABETS[alphabet]
-  const encoded = new Uint8Array(Math.max(0, to - from))
+  const encoded = wipeableBytes(Math.max(0, to - from))
   for (let index = 0; index < encoded.length; index++) {
     const bit = (from + index) * 6
     const pair = ((bytes[bit >> 3] ?? 0) << 8) | (bytes[(bit >> 3) + 1] ?? 0)

@@ -52,6 +52,11 @@ describe('a key file', () => {
     expect(() => writeKeyFile(`${file}2`, new Uint8Array(length))).toThrow(RangeError)
   })
 
+  test('of nothing but zeros is refused: what a disk leaves of a file that was never synced', () => {
+    writeKeyFile(file, new Uint8Array(32))
+    expect(() => readKey({ file }, 'master key')).toThrow(/expected random bytes, got only zeros/)
+  })
+
   test.each([0o640, 0o604, 0o400, 0o700, 0o644])('of mode %o is refused', mode => {
     writeKeyFile(file, key)
     chmodSync(file, mode)
