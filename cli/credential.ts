@@ -1,6 +1,6 @@
 // chio credential provision | list. The secret enters by standard input alone; it is never echoed,
 // printed or put into an argument.
-import { BrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { MAXIMUM_SECRET_BYTES } from '../protocol/limits.js'
 import { type CredentialPlacement, parsePlacement } from '../protocol/placement.js'
 import { asAdministrator } from './administrator.js'
@@ -34,10 +34,19 @@ export async function readSecret(input: AsyncIterable<Uint8Array>): Promise<Buff
   )
 }
 
+function placementOf(form: string): CredentialPlacement {
+  try {
+    return parsePlacement(form)
+  } catch (cause) {
+    if (!isBrokerError(cause)) throw cause
+    throw new BrokerError('usage', `--placement: ${cause.message}`, { cause })
+  }
+}
+
 /** Provisions version 1 of a credential. */
 export async function provisionCredential(id: string, options: ProvisionOptions): Promise<void> {
   const layout = layoutOfState(findState(options.state))
-  const placement = parsePlacement(options.placement)
+  const placement = placementOf(options.placement)
   const secret = await readSecret(process.stdin)
   const credential = { credentialId: id, provider: options.provider, version: 1 }
   try {
