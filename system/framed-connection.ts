@@ -8,7 +8,7 @@ import type { Clock } from '../protocol/clock.js'
 import { FRAME_PREFIX_BYTES } from '../protocol/limits.js'
 import { ConnectionEnded, type ConnectionEnding } from './connection-ended.js'
 import { hasPassed, whenPassed } from './deadline.js'
-import type { FrameAdmission } from './frame-admission.js'
+import type { AdmissionDoor } from './frame-admission.js'
 import { PendingRead, type ReadOptions } from './pending-read.js'
 import { descriptorOf } from './socket-descriptor.js'
 
@@ -18,7 +18,7 @@ export type ConnectionMode = 'exchange' | 'stream'
 export interface ConnectionOptions {
   readonly clock: Clock
   readonly mode: ConnectionMode
-  readonly admission?: FrameAdmission
+  readonly admission?: AdmissionDoor
 }
 
 /** Beyond this a stream whose reader is busy is not read any further. */

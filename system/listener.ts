@@ -100,7 +100,8 @@ export class Listener {
       return
     }
     const { clock, mode, admission } = this.#options
-    const connection = new FramedConnection(socket, { clock, mode, ...(admission && { admission }) })
+    const door = admission?.of(peer.uid)
+    const connection = new FramedConnection(socket, { clock, mode, ...(door && { admission: door }) })
     this.#connections.set(connection, peer)
     void this.#serve(connection, peer)
   }

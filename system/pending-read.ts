@@ -4,7 +4,7 @@
 import type { Clock } from '../protocol/clock.js'
 import type { ConnectionEnded, ConnectionEnding } from './connection-ended.js'
 import { hasPassed, whenPassed } from './deadline.js'
-import type { Admission, FrameAdmission } from './frame-admission.js'
+import type { Admission, AdmissionDoor } from './frame-admission.js'
 import { IncomingFrame } from './incoming-frame.js'
 
 export interface ReadOptions {
@@ -19,7 +19,7 @@ export interface ReadOptions {
 
 export interface PendingReadOptions extends ReadOptions {
   readonly clock: Clock
-  readonly admission?: FrameAdmission
+  readonly admission?: AdmissionDoor
   readonly resolve: (body: Uint8Array) => void
   readonly refuse: (error: unknown) => void
   readonly end: (ending: ConnectionEnding) => void

@@ -12,15 +12,21 @@ import {
 } from '../support/test-listener.js'
 
 const MIB = 1024 * 1024
+const SMALL = 8 * 1024
 const nothing = (): void => {}
+
+/** Four uids fill the ordinary room, each with its part. */
+function filled(admission: FrameAdmission) {
+  return [1, 2, 3, 4].flatMap(uid => [MIB, MIB / 2].map(bytes => admission.of(uid).enter(bytes, nothing)))
+}
 
 describe('room for ordinary frames', () => {
   test('is given up to the last byte, and one over waits', () => {
     const admission = new FrameAdmission()
-    const held = Array.from({ length: 8 }, () => admission.enter(MIB, nothing))
+    const held = filled(admission)
     expect(held.every(place => place.admitted)).toBe(true)
     let turn = false
-    const over = admission.enter(1, () => {
+    const over = admission.of(5).enter(SMALL + 1, () => {
       turn = true
     })
     expect(over.admitted).toBe(false)
@@ -28,47 +34,85 @@ describe('room for ordinary frames', () => {
     expect([turn, over.admitted]).toEqual([true, true])
   })
 
-  test('is given in order: a small frame does not pass a larger one that waits', () => {
+  test('is given in order within one uid: a smaller frame does not pass a larger one that waits', () => {
     const admission = new FrameAdmission()
-    const held = Array.from({ length: 8 }, () => admission.enter(MIB, nothing))
+    const held = filled(admission)
     const order: string[] = []
-    admission.enter(MIB, () => order.push('larger'))
-    admission.enter(10, () => order.push('small'))
-    held[0]?.release()
-    expect(order).toEqual(['larger'])
+    admission.of(5).enter(MIB, () => order.push('larger'))
+    admission.of(5).enter(SMALL + 1, () => order.push('smaller'))
     held[1]?.release()
-    expect(order).toEqual(['larger', 'small'])
+    expect(order).toEqual([])
+    held[0]?.release()
+    expect(order).toEqual(['larger', 'smaller'])
+  })
+
+  test('of one uid is a quarter: what it announces beyond waits, and another uid enters at once', () => {
+    const admission = new FrameAdmission()
+    const first = admission.of(1).enter(MIB, nothing)
+    const second = admission.of(1).enter(MIB, nothing)
+    expect([first.admitted, second.admitted]).toEqual([true, false])
+    expect(admission.of(2).enter(MIB, nothing).admitted).toBe(true)
+    first.release()
+    expect(second.admitted).toBe(true)
   })
 
   test('comes back once, however often it is released, also from the queue', () => {
     const admission = new FrameAdmission()
-    const place = admission.enter(MIB, nothing)
+    const none = { smallBytes: 0, ordinaryBytes: 0, largeFrames: 0 }
+    const place = admission.of(1).enter(MIB, nothing)
     place.release()
     place.release()
-    expect(admission.held).toEqual({ ordinaryBytes: 0, largeFrames: 0 })
-    const held = Array.from({ length: 8 }, () => admission.enter(MIB, nothing))
-    const gaveUp = admission.enter(MIB, () => expect.unreachable('it had left the queue'))
+    expect(admission.held).toEqual(none)
+    const held = filled(admission)
+    const gaveUp = admission.of(1).enter(MIB, () => expect.unreachable('it had left the queue'))
     gaveUp.release()
     gaveUp.release()
     for (const other of held) other.release()
-    expect(admission.held).toEqual({ ordinaryBytes: 0, largeFrames: 0 })
+    expect(admission.held).toEqual(none)
+  })
+})
+
+describe('a small frame', () => {
+  test('never waits, however many larger ones were announced, of its own uid too', () => {
+    const admission = new FrameAdmission()
+    filled(admission)
+    for (let count = 0; count < 64; count++) admission.of(1).enter(MIB, nothing)
+    admission.of(1).enter(8 * MIB, nothing)
+    const small = Array.from({ length: 256 }, (_, index) => admission.of(index % 4).enter(SMALL, nothing))
+    expect(small.every(place => place.admitted)).toBe(true)
+    expect(admission.held).toEqual({ smallBytes: 256 * SMALL, ordinaryBytes: 6 * MIB, largeFrames: 1 })
   })
 })
 
 describe('a large frame', () => {
   test('begins one byte over 1 MiB, and there is one at a time', () => {
     const admission = new FrameAdmission()
-    expect(admission.enter(MIB, nothing).admitted).toBe(true)
-    const first = admission.enter(MIB + 1, nothing)
-    const second = admission.enter(8 * MIB, nothing)
+    expect(admission.of(1).enter(MIB, nothing).admitted).toBe(true)
+    const first = admission.of(1).enter(MIB + 1, nothing)
+    const second = admission.of(1).enter(8 * MIB, nothing)
     expect([first.admitted, second.admitted]).toEqual([true, false])
-    expect(admission.enter(MIB, nothing).admitted).toBe(true)
+    expect(admission.of(2).enter(MIB, nothing).admitted).toBe(true)
     first.release()
     expect(second.admitted).toBe(true)
   })
 
+  test('of another uid comes before the many that one uid announced', () => {
+    const admission = new FrameAdmission()
+    const order: string[] = []
+    const first = admission.of(1).enter(2 * MIB, nothing)
+    const second = admission.of(1).enter(2 * MIB, () => order.push('second of 1'))
+    admission.of(1).enter(2 * MIB, () => order.push('third of 1'))
+    const other = admission.of(2).enter(2 * MIB, () => order.push('first of 2'))
+    first.release()
+    expect(order).toEqual(['first of 2'])
+    other.release()
+    expect(order).toEqual(['first of 2', 'second of 1'])
+    second.release()
+    expect(order).toEqual(['first of 2', 'second of 1', 'third of 1'])
+  })
+
   test('over the request limit is an error of the caller', () => {
-    expect(() => new FrameAdmission().enter(8 * MIB + 1, nothing)).toThrow(RangeError)
+    expect(() => new FrameAdmission().of(1).enter(8 * MIB + 1, nothing)).toThrow(RangeError)
   })
 })
 
@@ -137,5 +181,18 @@ describe('connections under one admission', () => {
     const small = await plainClient(place.path)
     small.write(prefixed(Buffer.alloc(10)))
     await expect.poll(() => finished).toEqual([10])
+  })
+
+  test('with small frames are served while the same uid announces 63 frames of 1 MiB and sends none', async () => {
+    for (let count = 0; count < 63; count++) {
+      const silent = await plainClient(place.path)
+      silent.write(prefixed(Buffer.alloc(MIB)).subarray(0, 4))
+    }
+    await delay(50)
+    const asked = process.hrtime.bigint()
+    const small = await plainClient(place.path)
+    small.write(prefixed(Buffer.alloc(200)))
+    await expect.poll(() => finished, { interval: 5 }).toEqual([200])
+    expect(Number(process.hrtime.bigint() - asked) / 1e6).toBeLessThan(1_000)
   })
 })
