@@ -1,13 +1,17 @@
 // Makes the files of an installation: folders, keys, configurations, pins, each with its one owner. Starts
 // nothing and never overwrites: an existing installation is refused. A key is written by its owner's file
 // mode alone and wiped from memory here.
+// Must never: work in a folder that is another uid's already: whoever owns it could put a link where root is about
+// to write or to give a file away. Everything is made as ours, closed to others, and handed over at the end,
+// innermost first.
 import { randomBytes } from 'node:crypto'
-import { chmodSync, chownSync, existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { BrokerError } from '../protocol/errors.js'
 import { type PublicKey, signingKey } from '../protocol/keys.js'
 import { KEY_BYTES } from '../protocol/limits.js'
 import { brokerConfiguration, hostPins, kernelConfiguration } from './configuration.js'
+import { Handover } from './handover.js'
 import { areSeparate, encodeIdentities, type Identities, type Identity } from './identities.js'
 import type { ClientUser, InstallationKeys, InstallationPlan } from './installation-plan.js'
 import { writeKeyFile } from './key-file.js'
@@ -16,7 +20,8 @@ import { retainFileNow } from './retained-file.js'
 
 /**
  * Makes an installation.
- * @throws BrokerError `conflict` when STATE already holds one; nothing is changed then.
+ * @throws BrokerError `conflict` when STATE already holds one; nothing is changed then. `custody` when a folder of
+ * it stands already and is another uid's.
  */
 export function makeInstallation(plan: InstallationPlan): InstallationKeys {
   const { layout } = plan
@@ -26,17 +31,19 @@ export function makeInstallation(plan: InstallationPlan): InstallationKeys {
       `init refused: ${layout.state} already holds an installation; name another --state`,
     )
   }
-  makeFolders(plan)
-  const keys = makeKeys(plan)
-  writeDocuments(plan, keys)
+  const handover = new Handover()
+  makeFolders(plan, handover)
+  const keys = makeKeys(plan, handover)
+  writeDocuments(plan, keys, handover)
+  handover.complete()
   return keys
 }
 
-function makeFolders({ layout, identities, administrator, clients }: InstallationPlan): void {
+function makeFolders({ layout, identities, administrator, clients }: InstallationPlan, to: Handover): void {
   const { broker, kernel } = identities
   const shared = areSeparate(identities) || administrator.uid !== broker.uid
-  makeFolder(layout.state, administrator, shared ? 0o711 : 0o700)
-  makeFolder(layout.run, administrator, shared ? 0o711 : 0o700)
+  to.folder(layout.state, administrator, shared ? 0o711 : 0o700)
+  to.folder(layout.run, administrator, shared ? 0o711 : 0o700)
   for (const [path, owner] of [
     [layout.broker.directory, broker],
     [dirname(layout.broker.masterKey), broker],
@@ -45,61 +52,60 @@ function makeFolders({ layout, identities, administrator, clients }: Installatio
     [dirname(dirname(layout.adminKey)), administrator],
     [dirname(layout.adminKey), administrator],
   ] as const) {
-    makeFolder(path, owner, 0o700)
+    to.folder(path, owner, 0o700)
   }
-  makeSocketFolders(layout, identities)
-  makeFolder(dirname(hostLayout(layout.state, 0).directory), administrator, shared ? 0o711 : 0o700)
-  for (const client of clients) makeClientFolders(layout, client)
+  socketFolders(layout, identities, to)
+  to.folder(dirname(hostLayout(layout.state, 0).directory), administrator, shared ? 0o711 : 0o700)
+  for (const client of clients) makeClientFolders(layout, client, to)
 }
 
 /** Each socket lives alone in a directory that its daemon's own group may only traverse. */
 export function makeSocketFolders(layout: Layout, identities: Identities): void {
+  const handover = new Handover()
+  socketFolders(layout, identities, handover)
+  handover.complete()
+}
+
+function socketFolders(layout: Layout, identities: Identities, to: Handover): void {
   const mode = areSeparate(identities) ? 0o710 : 0o700
-  makeFolder(dirname(layout.broker.socket), identities.broker, mode)
-  makeFolder(dirname(layout.kernel.hostSocket), identities.kernel, mode)
-  makeFolder(dirname(layout.kernel.authoritySocket), identities.kernel, mode)
+  to.folder(dirname(layout.broker.socket), identities.broker, mode)
+  to.folder(dirname(layout.kernel.hostSocket), identities.kernel, mode)
+  to.folder(dirname(layout.kernel.authoritySocket), identities.kernel, mode)
 }
 
-function makeClientFolders(layout: Layout, client: ClientUser): void {
+function makeClientFolders(layout: Layout, client: ClientUser, to: Handover): void {
   const host = hostLayout(layout.state, client.uid)
-  for (const path of [host.directory, dirname(host.callerKey), host.runs]) makeFolder(path, client, 0o700)
+  for (const path of [host.directory, dirname(host.callerKey), host.runs]) to.folder(path, client, 0o700)
 }
 
-function makeFolder(path: string, owner: Identity, mode: number): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 })
-  own(path, owner)
-  chmodSync(path, mode)
-}
-
-function own(path: string, owner: Identity): void {
-  if (process.geteuid?.() === 0) chownSync(path, owner.uid, owner.gid)
-}
-
-function makeKeys(plan: InstallationPlan): InstallationKeys {
+function makeKeys(plan: InstallationPlan, to: Handover): InstallationKeys {
   const { layout, identities, administrator } = plan
-  makeKey(layout.broker.masterKey, identities.broker)
-  makeKey(layout.kernel.keys.storage, identities.kernel)
+  const make = (path: string, owner: Identity): PublicKey => {
+    to.file(path, owner)
+    return makeKey(path)
+  }
+  make(layout.broker.masterKey, identities.broker)
+  make(layout.kernel.keys.storage, identities.kernel)
   const callers = new Map<number, PublicKey>()
   for (const client of plan.clients) {
     const host = hostLayout(layout.state, client.uid)
-    makeKey(host.journalKey, client)
-    callers.set(client.uid, makeKey(host.callerKey, client))
+    make(host.journalKey, client)
+    callers.set(client.uid, make(host.callerKey, client))
   }
   return {
-    receipt: makeKey(layout.broker.receiptKey, identities.broker),
-    kernel: makeKey(layout.kernel.keys.kernel, identities.kernel),
-    authority: makeKey(layout.kernel.keys.authority, identities.kernel),
-    issuer: makeKey(layout.kernel.keys.issuer, identities.kernel),
-    administrator: makeKey(layout.adminKey, administrator),
+    receipt: make(layout.broker.receiptKey, identities.broker),
+    kernel: make(layout.kernel.keys.kernel, identities.kernel),
+    authority: make(layout.kernel.keys.authority, identities.kernel),
+    issuer: make(layout.kernel.keys.issuer, identities.kernel),
+    administrator: make(layout.adminKey, administrator),
     callers,
   }
 }
 
-function makeKey(path: string, owner: Identity): PublicKey {
+function makeKey(path: string): PublicKey {
   const seed = randomBytes(KEY_BYTES)
   try {
     writeKeyFile(path, seed)
-    own(path, owner)
     const key = signingKey(seed)
     key.wipe()
     return key.publicKey
@@ -108,15 +114,16 @@ function makeKey(path: string, owner: Identity): PublicKey {
   }
 }
 
-function writeDocuments(plan: InstallationPlan, keys: InstallationKeys): void {
+function writeDocuments(plan: InstallationPlan, keys: InstallationKeys, to: Handover): void {
   const { layout, identities, administrator } = plan
-  write(layout.broker.config, brokerConfiguration(plan, keys), identities.broker, 0o600)
-  write(layout.kernel.config, kernelConfiguration(plan, keys), identities.kernel, 0o600)
-  write(layout.identities, encodeIdentities(identities), administrator, 0o644)
-  write(layout.pins, hostPins(plan, keys), administrator, 0o644)
-}
-
-function write(path: string, bytes: Uint8Array, owner: Identity, mode: number): void {
-  retainFileNow(path, bytes, mode)
-  own(path, owner)
+  const documents = [
+    [layout.broker.config, brokerConfiguration(plan, keys), identities.broker, 0o600],
+    [layout.kernel.config, kernelConfiguration(plan, keys), identities.kernel, 0o600],
+    [layout.identities, encodeIdentities(identities), administrator, 0o644],
+    [layout.pins, hostPins(plan, keys), administrator, 0o644],
+  ] as const
+  for (const [path, bytes, owner, mode] of documents) {
+    to.file(path, owner)
+    retainFileNow(path, bytes, mode)
+  }
 }
