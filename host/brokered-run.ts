@@ -27,7 +27,7 @@ import {
 import { Journal } from './journal.js'
 import { retainOutcome } from './run-record.js'
 import type { HostSession } from './session.js'
-import { cancel, finalize, isSigned, type SignedOutcome, settledError } from './settlement.js'
+import { cancel, finalize, isSigned, type SignedOutcome, settledBy, settledError } from './settlement.js'
 import { prepareWithin } from './slot-wait.js'
 import { Timeline, type TimelineStep } from './timeline.js'
 
@@ -133,6 +133,7 @@ async function executeRun(
 ): Promise<BrokeredRun> {
   const { session, timeline, admitted, stream } = run
   let isStarted = false
+  let taken: SignedOutcome | undefined
   try {
     const cage = await opening
     await timeline.step('start', async () => {
@@ -140,14 +141,16 @@ async function executeRun(
       await startOperation(session, admitted)
     })
     const { running, census } = await timeline.step('handoff', () => handOff(cage, stream))
-    const outcome = await takeOutcome(run)
+    const outcome = (taken = await takeOutcome(run))
     await retainOutcome(run.journal, admitted, outcome, census)
     const operation = await timeline.step('finalize', () => tellKernel(session, admitted, outcome))
     const tool = await timeline.step('tool', () => running.finish(request.toolGraceMs ?? TOOL_GRACE_MS))
     return finishedRun(run, { outcome, operation, tool, census })
   } catch (error) {
     stream.close()
-    throw await settledError(session, admitted, error, isStarted)
+    if (taken === undefined) throw await settledError(session, admitted, error, isStarted)
+    await tellKernel(session, admitted, taken).catch(() => undefined)
+    throw settledBy(error, admitted.operationId, taken)
   }
 }
 

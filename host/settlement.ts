@@ -91,8 +91,7 @@ export async function settledError(
 ): Promise<BrokerError> {
   const { operationId } = admitted
   try {
-    const outcome = await abandon(session, admitted)
-    return settled(cause, operationId, outcome)
+    return settledBy(cause, operationId, await abandon(session, admitted))
   } catch (error) {
     if (!isBrokerError(error)) throw error
     if (!isStarted) return withEnding(cause, 'not_started', operationId, 'the kernel will give back its hold')
@@ -104,7 +103,12 @@ export async function settledError(
   }
 }
 
-function settled(cause: unknown, operationId: string, outcome: SignedOutcome | undefined): BrokerError {
+/** The error of a run whose record is known: what was dispatched is what the record says. */
+export function settledBy(
+  cause: unknown,
+  operationId: string,
+  outcome: SignedOutcome | undefined,
+): BrokerError {
   if (outcome?.kind === 'response') {
     return withEnding(cause, 'completed', operationId, 'the provider answered and the record is kept')
   }

@@ -23,12 +23,8 @@ afterAll(() => world?.end())
 
 /** Runs a host to its moment and kills it there. */
 async function killedAt(moment: HostMoment, tool = [nativePath('chio-exec')]): Promise<string> {
-  const host: CompiledChild = startHost(world.trial, {
-    grantId: world.grant.grantId,
-    tool,
-    timeoutMs: TIMEOUT_MS,
-    moment,
-  })
+  const order = { grantId: world.grant.grantId, tool, timeoutMs: TIMEOUT_MS, moment }
+  const host: CompiledChild = startHost(world.trial, [order])
   const operationId = await untilItStands(host)
   await host.kill()
   if (operationId === undefined) throw new Error('no operation was reserved')
@@ -149,7 +145,7 @@ async function killedWhile(moment: HostMoment, isSoFar: () => boolean): Promise<
     timeoutMs: TIMEOUT_MS,
     moment,
   }
-  const host = startHost(world.trial, order)
+  const host = startHost(world.trial, [order])
   const operationId = await untilItStands(host)
   await expect.poll(isSoFar, { timeout: 5_000 }).toBe(true)
   await host.kill()
