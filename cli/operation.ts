@@ -11,6 +11,7 @@ import { findState, layoutOfState } from './state.js'
 
 const MAXIMUM_LISTED = 1_000
 const LABEL_COLUMNS = 12
+const LONGEST_BESIDE = 80 - LABEL_COLUMNS
 
 export interface ListOptions extends CommonOptions {
   readonly limit: string
@@ -89,7 +90,13 @@ function showLines(operation: OperationView): string[] {
     ['created', dateOf(operation.createdAtUnixMs)],
     ['updated', `${dateOf(operation.updatedAtUnixMs)}, version ${operation.version}`],
   ]
-  return rows.flatMap(([label, text]) => (text === null ? [] : beside(label, text, LABEL_COLUMNS)))
+  return rows.flatMap(([label, text]) => (text === null ? [] : row(label, text)))
+}
+
+/** An id that leaves no room beside its label stands below it. */
+function row(label: string, text: string): string[] {
+  const isLongId = !text.includes(' ') && text.length > LONGEST_BESIDE
+  return isLongId ? [label, ` ${text}`] : beside(label, text, LABEL_COLUMNS)
 }
 
 function dateOf(unixMs: number): string {

@@ -15,6 +15,7 @@ import { type CommonOptions, fail } from './output.js'
 import { runTool } from './run.js'
 import { runSelftest } from './selftest.js'
 import { showStatus } from './status.js'
+import { adopt } from './store-adoption.js'
 import { up } from './up.js'
 
 const collect = (value: string, earlier: readonly string[]): string[] => [...earlier, value]
@@ -75,6 +76,15 @@ function addOperation(program: Command): void {
   command(operation, 'cancel <id>', 'take back an operation that was not started').action(cancelOperation)
 }
 
+function addStore(program: Command): void {
+  const store = program.command('store').description('the file of a daemon that is stopped')
+  command(
+    store,
+    'adopt <daemon>',
+    "accept that the disk under the broker's or kernel's store was renumbered",
+  ).action(adopt)
+}
+
 function addRun(program: Command): void {
   command(
     program,
@@ -122,6 +132,7 @@ function chio(): Command {
   addCapability(program)
   addRun(program)
   addOperation(program)
+  addStore(program)
   addSelftest(program)
   command(
     program.command('broker').description('figures for planning'),

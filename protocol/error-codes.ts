@@ -159,7 +159,7 @@ export const ERROR_CODES = {
   store_replaced: row(
     null,
     1,
-    'this is not the store that was provisioned; if you moved it: chio store adopt',
+    'this is not the store that was provisioned; if its disk alone was renumbered: chio store adopt',
   ),
   usage: row(null, 2, 'see --help'),
 } as const satisfies Record<string, ErrorCodeRow>

@@ -1,0 +1,97 @@
+// chio operation list, show and cancel against a running kernel: what each prints, in text and as a document, and
+// what the kernel refuses.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { listOperations } from '../../cli/operation.js'
+import { buildRequest, reserve } from '../../host/admission.js'
+import type { OperationView } from '../../protocol/kernel-rpc.js'
+import { chio, documentOf, type Ended } from '../support/chio.js'
+import { BODY, TrialWorld } from '../support/trial-world.js'
+
+let world: TrialWorld
+let completed: string
+
+beforeAll(async () => {
+  world = await TrialWorld.begin()
+  completed = (await world.run()).operationId
+})
+afterAll(() => world?.end())
+
+const operation = (...args: string[]): Promise<Ended> =>
+  chio(['operation', ...args, '--state', world.trial.layout.state])
+
+async function reserved(): Promise<string> {
+  const { grantId } = world.grant
+  const request = buildRequest(world.grant, { grantId, body: BODY, headers: [] })
+  return (await reserve(world.session, request, grantId)).operationId
+}
+
+const wide = ({ stdout }: Ended): string[] => stdout.split('\n').filter(line => line.length > 80)
+
+describe('chio operation list', () => {
+  test('prints the newest first, in 80 columns', async () => {
+    const open = await reserved()
+    const listed = await operation('list')
+    expect(listed).toMatchObject({ status: 0, stderr: '' })
+    expect(wide(listed)).toEqual([])
+    const ids = listed.stdout.split('\n').filter(line => /^[0-9a-f]{64}$/.test(line))
+    expect(ids).toEqual([open, completed])
+    expect(listed.stdout).toMatch(/^ {2}ready_to_dispatch {2}2\d{3}-\d\d-\d\dT/m)
+    expect(listed.stdout).toMatch(/^ {2}awaits its start/m)
+    const one = documentOf((await operation('list', '--json', '--limit', '1')).stdout)
+    expect(one.schema).toBe('chio.operation-list.v1')
+    expect((one['operations'] as OperationView[]).map(({ operationId }) => operationId)).toEqual([open])
+  })
+
+  test.each(['0', '1001', 'all', '-1', '1e3'])('refuses --limit %s', async limit => {
+    await expect(listOperations({ limit })).rejects.toMatchObject({ code: 'usage' })
+  })
+})
+
+describe('chio operation show', () => {
+  test('prints where it stands and why, in 80 columns, and the whole view as a document', async () => {
+    const shown = await operation('show', completed)
+    expect(shown).toMatchObject({ status: 0, stderr: '' })
+    expect(wide(shown)).toEqual([])
+    expect(shown.stdout).toMatch(new RegExp(`^operation {3}${completed}$`, 'm'))
+    expect(shown.stdout).toMatch(/^state {7}completed$/m)
+    expect(shown.stdout).toMatch(/^settlement {2}settled by the broker's record$/m)
+    const document = documentOf((await operation('show', completed, '--json')).stdout)
+    expect(document).toEqual({ schema: 'chio.operation.v1', operation: await world.operation(completed) })
+  })
+
+  test('refuses what is no id, and an id that the kernel does not hold', async () => {
+    const wrong = await operation('show', 'x')
+    expect(wrong).toMatchObject({ status: 2, stdout: '' })
+    expect(wrong.stderr).toContain('64 lower-case hex digits')
+    const unknown = await operation('show', 'a'.repeat(64), '--json')
+    expect(unknown.status).toBe(1)
+    expect(documentOf(unknown.stderr)).toMatchObject({ code: 'operation_unknown' })
+  })
+})
+
+describe('chio operation cancel', () => {
+  test('takes back what was not started, and repeating it says the same', async () => {
+    const open = await reserved()
+    for (const _time of [1, 2]) {
+      const cancelled = documentOf((await operation('cancel', open, '--json')).stdout)
+      expect(cancelled).toMatchObject({
+        schema: 'chio.operation-cancelled.v1',
+        operation: { operationId: open, state: 'compensated_before_dispatch' },
+      })
+    }
+  })
+
+  test('refuses what was started: the outcome stands', async () => {
+    const refused = await operation('cancel', completed, '--json')
+    expect(refused).toMatchObject({ status: 1, stdout: '' })
+    expect(documentOf(refused.stderr)).toMatchObject({ code: 'operation_state' })
+    expect((await world.operation(completed)).state).toBe('completed')
+  })
+})
+
+describe('without a kernel', () => {
+  test('exits 69', async () => {
+    await world.trial.kill('kernel')
+    expect(await operation('list')).toMatchObject({ status: 69, stdout: '' })
+  })
+})
