@@ -5,6 +5,7 @@ import type { CredentialRef } from '../protocol/destination.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
 import { isBrokerError } from '../protocol/errors.js'
 import { asAdministrator } from './administrator.js'
+import { namedText } from './named-text.js'
 import { type CommonOptions, print } from './output.js'
 import { findState, layoutOfState } from './state.js'
 
@@ -18,7 +19,8 @@ interface Stored {
 const UNKNOWN_CREDENTIAL: CredentialRef = { credentialId: 'unknown', provider: 'unknown', version: 1 }
 
 /** Revokes a grant at both owners. */
-export async function revokeCapability(grantId: string, options: CommonOptions): Promise<void> {
+export async function revokeCapability(grant: string, options: CommonOptions): Promise<void> {
+  const grantId = namedText(grant, 'grant', 128)
   const layout = layoutOfState(findState(options.state))
   const { broker, kernel } = await asAdministrator(layout, async administrator => {
     const credential = await credentialOf(administrator, grantId)

@@ -4,6 +4,7 @@ import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { MAXIMUM_SECRET_BYTES } from '../protocol/limits.js'
 import { type CredentialPlacement, parsePlacement } from '../protocol/placement.js'
 import { asAdministrator } from './administrator.js'
+import { namedText } from './named-text.js'
 import { type CommonOptions, print } from './output.js'
 import { findState, layoutOfState } from './state.js'
 
@@ -47,8 +48,12 @@ function placementOf(form: string): CredentialPlacement {
 export async function provisionCredential(id: string, options: ProvisionOptions): Promise<void> {
   const layout = layoutOfState(findState(options.state))
   const placement = placementOf(options.placement)
+  const credential = {
+    credentialId: namedText(id, 'credential id'),
+    provider: namedText(options.provider, '--provider'),
+    version: 1,
+  }
   const secret = await readSecret(process.stdin)
-  const credential = { credentialId: id, provider: options.provider, version: 1 }
   try {
     const receipt = await asAdministrator(layout, administrator =>
       administrator.provision({ credential, placement, secret }),

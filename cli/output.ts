@@ -1,5 +1,6 @@
 // How a command speaks: text for people on standard output, or one JSON document with --json; refusals as
 // a sentence on standard error with the stable code, and the exit code that the error table fixes.
+import { escapeForTerminal } from '../cage/index.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
 import { type BrokerError, isBrokerError } from '../protocol/errors.js'
 
@@ -9,20 +10,37 @@ export interface CommonOptions {
   readonly json?: boolean
 }
 
-/** Prints a document: as JSON with --json, else as the given lines. */
+/** Prints a document: as JSON with --json, else as the given lines, in which nothing moves a terminal. */
 export function print(
   options: CommonOptions,
   document: { readonly schema: string; readonly [member: string]: unknown },
   lines: readonly string[],
 ): void {
-  console.log(options.json === true ? JSON.stringify(document) : lines.join('\n'))
+  console.log(options.json === true ? jsonLine(document) : lines.map(visible).join('\n'))
 }
 
-/** Control characters of foreign text, made visible: a terminal must not obey a provider or a tool. */
+/** What JSON itself leaves unescaped and a terminal may obey: C1 controls, marks that reorder or hide text. */
+const UNESCAPED = /[\u007f-\u009f\u2028\u2029\p{Cf}]/gu
+
+/** One line of JSON of the same value that a terminal shows as it is. */
+export function jsonLine(document: object): string {
+  return JSON.stringify(document).replace(UNESCAPED, character =>
+    Array.from(
+      { length: character.length },
+      (_, unit) => `\\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`,
+    ).join(''),
+  )
+}
+
+/** Controls and marks of foreign text, made visible: a terminal must not obey a provider or a tool. */
 export function visible(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, control => {
-    return `\\x${control.charCodeAt(0).toString(16).padStart(2, '0')}`
-  })
+  return escapeForTerminal(Buffer.from(text, 'utf8'))
+}
+
+/** Foreign text with every line marked as whose words it is, so that none of it passes for ours. */
+export function marked(whose: string, text: string): string[] {
+  const shown = text.trimEnd()
+  return shown === '' ? [] : shown.split('\n').map(line => `${whose} says | ${line}`)
 }
 
 /** Prints an error and sets the exit code. An unexpected one keeps its stack: it is ours to mend. */
@@ -35,9 +53,7 @@ export function fail(error: unknown, json: boolean): void {
   const { code, message, outcome, operationId = null } = error
   const { next } = ERROR_CODES[code]
   if (json)
-    console.error(
-      JSON.stringify({ schema: 'chio.error.v1', code, sentence: message, outcome, operationId, next }),
-    )
+    console.error(jsonLine({ schema: 'chio.error.v1', code, sentence: message, outcome, operationId, next }))
   else
     console.error(
       `chio: ${visible(message)}\n      code ${code}; outcome ${outcome.replace('_', ' ')}; next: ${next}`,

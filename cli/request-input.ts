@@ -2,7 +2,11 @@
 import { readFileSync } from 'node:fs'
 import type { HeaderField } from '../protocol/destination.js'
 import { BrokerError } from '../protocol/errors.js'
-import { MAXIMUM_BODY_BYTES } from '../protocol/limits.js'
+import {
+  MAXIMUM_BODY_BYTES,
+  MAXIMUM_HEADER_NAME_BYTES,
+  MAXIMUM_HEADER_VALUE_BYTES,
+} from '../protocol/limits.js'
 
 /** Reads a body; `-` is standard input, nothing is an empty body. */
 export function readBody(source: string | undefined): Uint8Array {
@@ -26,5 +30,19 @@ export function parseHeader(text: string): HeaderField {
   const colon = text.indexOf(':')
   const name = text.slice(0, Math.max(colon, 0)).trim().toLowerCase()
   if (colon < 1 || name === '') throw new BrokerError('usage', '--header refused: expected name:value')
-  return { name, value: Buffer.from(text.slice(colon + 1).trim(), 'latin1') }
+  const value = text.slice(colon + 1).trim()
+  if (name.length > MAXIMUM_HEADER_NAME_BYTES || value.length > MAXIMUM_HEADER_VALUE_BYTES) {
+    throw new BrokerError(
+      'usage',
+      `--header refused: expected a name of at most ${MAXIMUM_HEADER_NAME_BYTES} bytes and a value of at most ${MAXIMUM_HEADER_VALUE_BYTES}, got ${name.length} and ${value.length}`,
+    )
+  }
+  // A character beyond one byte would be sent as another one.
+  if (/[^\u0000-\u00ff]/.test(value)) {
+    throw new BrokerError(
+      'usage',
+      `--header ${name} refused: expected characters of one byte (U+0000 to U+00FF)`,
+    )
+  }
+  return { name, value: Buffer.from(value, 'latin1') }
 }

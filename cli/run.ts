@@ -9,11 +9,15 @@ import { requestDigest } from '../protocol/execute-request.js'
 import { readIdentities } from '../system/identities.js'
 import { parseSeconds } from './duration.js'
 import { openHostSession } from './host-session.js'
-import { type CommonOptions, milliseconds, print, visible } from './output.js'
+import { namedText } from './named-text.js'
+import { type CommonOptions, marked, milliseconds, print, visible } from './output.js'
 import { placementText } from './credential.js'
 import { parseHeader, readBody } from './request-input.js'
 import { findState, layoutOfState } from './state.js'
 import { toolCage } from './tool-cage.js'
+
+/** As the kernel bounds the ids of its grants. */
+const MAXIMUM_GRANT_ID_BYTES = 128
 
 export interface RunOptions extends CommonOptions {
   readonly capability: string
@@ -29,7 +33,7 @@ export async function runTool(command: readonly string[], options: RunOptions): 
   const layout = layoutOfState(findState(options.state))
   const session = openHostSession(layout)
   const requested = {
-    grantId: options.capability,
+    grantId: namedText(options.capability, '--capability', MAXIMUM_GRANT_ID_BYTES),
     body: readBody(options.body),
     headers: options.header.map(parseHeader),
   }
@@ -132,12 +136,9 @@ function runLines(run: BrokeredRun, { reason, ownTool }: Telling): string[] {
 
 /** The tool's own words, marked as such and made harmless to a terminal. */
 function toolLines({ tool }: BrokeredRun): string[] {
-  const said = escapeForTerminal(tool.stdout).trimEnd()
-  const complained = escapeForTerminal(tool.stderr).trimEnd()
-  const mark = (text: string): string[] =>
-    text === '' ? [] : text.split('\n').map(line => `tool says | ${line}`)
   const end = tool.signal === null ? `exit ${tool.exitCode}` : `signal ${tool.signal}`
-  return [...mark(said), ...mark(complained), `tool ended: ${end}`]
+  const words = [tool.stdout, tool.stderr].flatMap(bytes => marked('tool', escapeForTerminal(bytes)))
+  return [...words, `tool ended: ${end}`]
 }
 
 function outcomeLines(run: BrokeredRun): string[] {
@@ -150,6 +151,6 @@ function outcomeLines(run: BrokeredRun): string[] {
   const { status, body } = run.outcome.response
   return [
     `verified outcome: HTTP ${status}, ${body.length} bytes`,
-    visible(Buffer.from(body).toString('utf8')),
+    ...marked('provider', escapeForTerminal(body)),
   ]
 }

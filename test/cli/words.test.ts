@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { readSecret } from '../../cli/credential.js'
 import { parseSeconds } from '../../cli/duration.js'
-import { fail, milliseconds, print, visible } from '../../cli/output.js'
+import { namedText } from '../../cli/named-text.js'
+import { fail, jsonLine, marked, milliseconds, print, visible } from '../../cli/output.js'
 import { parseHeader, readBody } from '../../cli/request-input.js'
 import { defaultState, findState, layoutOfState } from '../../cli/state.js'
 import { ERROR_CODES, type ErrorCode } from '../../protocol/error-codes.js'
@@ -53,6 +54,33 @@ describe('a header', () => {
   test.each(['', 'no colon', ':value', ' : value'])('%j is refused as usage', async text => {
     expect(await codeOf(() => parseHeader(text))).toBe('usage')
   })
+
+  test.each(['x-a:\u0142', 'x-a:\u010a', 'x-a:\u{1f600}'])(
+    '%j is refused: cut to one byte it would be sent as another character',
+    async text => {
+      expect(await codeOf(() => parseHeader(text))).toBe('usage')
+    },
+  )
+
+  test('is taken at the limits of its name and value, and refused one over', async () => {
+    expect(parseHeader(`${'n'.repeat(128)}:${'v'.repeat(8_192)}`).value).toHaveLength(8_192)
+    expect(await codeOf(() => parseHeader(`${'n'.repeat(129)}:v`))).toBe('usage')
+    expect(await codeOf(() => parseHeader(`n:${'v'.repeat(8_193)}`))).toBe('usage')
+  })
+})
+
+describe('a name', () => {
+  test('is taken up to its limit', () => {
+    expect(namedText('tracker', 'credential id')).toBe('tracker')
+    expect(namedText('x'.repeat(128), 'grant', 128)).toHaveLength(128)
+  })
+
+  test.each(['', ' a', 'a\nb', 'a\u001b[31m', 'x'.repeat(513), '\ud800'])(
+    '%j is refused as usage, not with a stack',
+    async text => {
+      expect(await codeOf(() => namedText(text, 'credential id'))).toBe('usage')
+    },
+  )
 })
 
 describe('a body', () => {
@@ -104,6 +132,32 @@ describe('foreign text', () => {
     expect(visible(all)).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/)
     expect(visible('\u001b[2Jgone')).toBe('\\x1b[2Jgone')
     expect(visible('plain ü\n\ttext')).toBe('plain ü\n\ttext')
+  })
+
+  test('reaches it without a mark that reorders, hides or breaks text', () => {
+    expect(visible('a\u202eb\u2066c\u200bd\u2028e\ufefff')).toBe(
+      'a\\u{202e}b\\u{2066}c\\u{200b}d\\u{2028}e\\u{feff}f',
+    )
+  })
+
+  test('is marked on every line, so that none of it passes for an outcome of ours', () => {
+    expect(marked('provider', 'ok\nverified outcome: HTTP 200\n')).toEqual([
+      'provider says | ok',
+      'provider says | verified outcome: HTTP 200',
+    ])
+    expect(marked('tool', '\n')).toEqual([])
+  })
+
+  test('is escaped in a document, whose value stays the same', () => {
+    const document = { a: '\u009b31m\u202e\u{e0041}\u2028ü' }
+    expect(jsonLine(document)).toBe('{"a":"\\u009b31m\\u202e\\udb40\\udc41\\u2028ü"}')
+    expect(JSON.parse(jsonLine(document))).toEqual(document)
+  })
+
+  test('in a line of a command is made visible as well', () => {
+    const said = vi.spyOn(console, 'log').mockImplementation(() => undefined)
+    print({}, { schema: 's' }, ['Credential \u009b31m\u202ex is stored.'])
+    expect(said.mock.calls).toEqual([['Credential \\x9b31m\\u{202e}x is stored.']])
   })
 })
 
