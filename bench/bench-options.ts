@@ -4,6 +4,8 @@ import type { BenchRow } from './row.js'
 
 export interface BenchOptions {
   readonly json: boolean
+  /** The table as Markdown, for the page that keeps it. */
+  readonly markdown: boolean
   readonly rows: readonly BenchRow[]
   /** Each row's own count unless given. */
   readonly rounds: number | null
@@ -29,6 +31,7 @@ export function readOptions(argv: readonly string[], known: readonly BenchRow[])
     )
   return {
     json: values.json === true,
+    markdown: values.markdown === true,
     rows: asked.length === 0 ? known : known.filter(({ id }) => asked.includes(id)),
     rounds: values.rounds === undefined ? null : count(values.rounds, '--rounds'),
     retainedAttempts: count(values.retained ?? String(RETAINED_ATTEMPTS), '--retained'),
@@ -43,6 +46,7 @@ function parse(argv: readonly string[]) {
       args: [...argv],
       options: {
         json: { type: 'boolean' },
+        markdown: { type: 'boolean' },
         row: { type: 'string', multiple: true },
         rounds: { type: 'string' },
         retained: { type: 'string' },

@@ -13,7 +13,7 @@ import { profileOperations } from './profile.js'
 import { type BenchRow, resultOf, type RowResult, unmeasured } from './row.js'
 import { ROWS } from './rows.js'
 import { showSteps } from './steps.js'
-import { catalogueOf, tableOf } from './table.js'
+import { catalogueOf, markdownOf, tableOf } from './table.js'
 
 const SCHEMA = 'chio.bench.v1'
 const USAGE_EXIT = 2
@@ -37,6 +37,7 @@ async function showRows(lab: Lab, options: BenchOptions): Promise<void> {
   const results: RowResult[] = []
   for (const row of options.rows) results.push(await measureRow(lab, row, options.rounds ?? row.rounds))
   if (options.json) console.log(JSON.stringify({ schema: SCHEMA, rows: results }))
+  else if (options.markdown) console.log([before, '', markdownOf(results)].join('\n'))
   else console.log([before, '', tableOf(results), '', `plots: ${OUTPUT}`].join('\n'))
 }
 

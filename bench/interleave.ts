@@ -10,11 +10,12 @@ export interface Interleaved {
   readonly theirs: number[]
 }
 
-const WARM_UP_ROUNDS_MAXIMUM = 20
+/** Both sides and both daemons run compiled code by then. */
+const WARM_UP_ROUNDS_MAXIMUM = 150
 
 /** @param theirs null where there is nothing to compare with on this machine: ours is measured alone. */
 export async function interleave(rounds: number, ours: Side, theirs: Side | null): Promise<Interleaved> {
-  const warmUp = Math.min(WARM_UP_ROUNDS_MAXIMUM, Math.ceil(rounds / 5))
+  const warmUp = Math.min(WARM_UP_ROUNDS_MAXIMUM, Math.ceil(rounds / 2))
   const measured: Interleaved = { ours: [], theirs: [] }
   for (let round = -warmUp; round < rounds; round++) {
     const [mine, other] = [await ours(), theirs === null ? null : await theirs()]

@@ -4,7 +4,7 @@
 import { writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector'
 
-const SAMPLING_INTERVAL_US = 100
+const SAMPLING_INTERVAL_US = 500
 
 const [file = '', name = '', ...args] = process.argv.slice(2)
 process.argv.splice(2, process.argv.length, ...args)

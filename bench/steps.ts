@@ -7,12 +7,12 @@ import type { Lab } from './lab.js'
 import { quantileOf } from './statistics.js'
 
 const ROUNDS = 100
-const WARM_UP_SHARE = 0.2
+const WARM_UP_SHARE = 0.5
 const SCHEMA = 'chio.bench-steps.v1'
 
 type Durations = Map<string, number[]>
 
-export async function showSteps(lab: Lab, { json, rounds: asked }: BenchOptions): Promise<void> {
+export async function showSteps(lab: Lab, { json, markdown, rounds: asked }: BenchOptions): Promise<void> {
   const rounds = asked ?? ROUNDS
   const durations: Durations = new Map()
   for (let round = -Math.ceil(rounds * WARM_UP_SHARE); round < rounds; round++) {
@@ -23,7 +23,8 @@ export async function showSteps(lab: Lab, { json, rounds: asked }: BenchOptions)
     p50Us: Math.round(quantileOf(samples, 0.5)),
     p95Us: Math.round(quantileOf(samples, 0.95)),
   }))
-  console.log(json ? JSON.stringify({ schema: SCHEMA, steps }) : linesOf(steps).join('\n'))
+  if (json) console.log(JSON.stringify({ schema: SCHEMA, steps }))
+  else console.log((markdown ? markdownOf(steps) : linesOf(steps)).join('\n'))
 }
 
 async function oneOperation(lab: Lab, durations: Durations): Promise<void> {
@@ -47,10 +48,19 @@ async function timedStep<T>(durations: Durations, name: string, step: () => Prom
   }
 }
 
-function linesOf(
-  steps: readonly { readonly name: string; readonly p50Us: number; readonly p95Us: number }[],
-) {
+interface StepFigures {
+  readonly name: string
+  readonly p50Us: number
+  readonly p95Us: number
+}
+
+function linesOf(steps: readonly StepFigures[]): string[] {
   const line = (name: string, p50: string, p95: string): string =>
     `${name.padEnd(16)} ${p50.padStart(9)} ${p95.padStart(9)}`
   return [line('step', 'p50 µs', 'p95 µs'), ...steps.map(s => line(s.name, String(s.p50Us), String(s.p95Us)))]
+}
+
+function markdownOf(steps: readonly StepFigures[]): string[] {
+  const rows = steps.map(({ name, p50Us, p95Us }) => `| ${name} | ${p50Us} | ${p95Us} |`)
+  return ['| step | p50 µs | p95 µs |', '| --- | ---: | ---: |', ...rows]
 }

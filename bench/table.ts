@@ -54,6 +54,13 @@ export function tableOf(results: readonly RowResult[]): string {
   return [...table, ...(missing.length > 0 ? ['', ...missing] : [])].join('\n')
 }
 
+/** The same rows as a Markdown table, for the page that keeps the last one. */
+export function markdownOf(results: readonly RowResult[]): string {
+  const alignment = HEADINGS.map(heading => (LEFT_ALIGNED.has(heading) ? '---' : '---:'))
+  const lines = [[...HEADINGS], alignment, ...results.map(lineOf)]
+  return lines.map(cells => `| ${cells.join(' | ')} |`).join('\n')
+}
+
 /** The rows that can be asked for, one a line. */
 export function catalogueOf(rows: readonly BenchRow[]): string {
   return rows.map(({ id, ours, theirs }) => `  ${id.padEnd(18)} ${ours}  |  ${theirs}`).join('\n')

@@ -38,10 +38,10 @@ describe('figures', () => {
     const order: string[] = []
     const side = (name: string) => async () => order.push(name)
     const { ours, theirs } = await interleave(5, side('ours'), side('theirs'))
-    expect(order.join(' ')).toBe(Array(6).fill('ours theirs').join(' '))
+    expect(order.join(' ')).toBe(Array(8).fill('ours theirs').join(' '))
     expect([ours, theirs]).toEqual([
-      [3, 5, 7, 9, 11],
-      [4, 6, 8, 10, 12],
+      [7, 9, 11, 13, 15],
+      [8, 10, 12, 14, 16],
     ])
   })
 
