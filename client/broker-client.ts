@@ -26,6 +26,7 @@ import { DEFAULT_IPC_DEADLINE_MS } from '../protocol/limits.js'
 import { type AttemptRegistration, SignedRegisterAttemptAuthorization } from '../protocol/registration.js'
 import { AttemptStatus, AttemptStatusRequest, SlotStatus, SlotStatusRequest } from '../protocol/status.js'
 import { exchangeFrame } from '../system/connect.js'
+import { ConnectionEnded } from '../system/connection-ended.js'
 import type { BrokerPins } from './broker-pins.js'
 import { deadlineAfter } from './deadline.js'
 
@@ -140,17 +141,31 @@ export class BrokerClient {
 
   async #exchange(request: AuthenticatedIpcRequest, budgetMs: number): Promise<Uint8Array> {
     const { pins } = this
-    return exchangeFrame(
-      {
-        path: pins.socketPath,
-        ownerUid: pins.uid,
-        socketGid: pins.socketGid,
-        clock: this.#clock,
-        unavailable: 'broker_unavailable',
-        deadlineBootNs: deadlineAfter(this.#clock, budgetMs),
-        maximumFrameBytes: pins.responseFrameBytes,
-      },
-      encodeRequest(request),
-    )
+    const options = {
+      path: pins.socketPath,
+      ownerUid: pins.uid,
+      socketGid: pins.socketGid,
+      clock: this.#clock,
+      unavailable: 'broker_unavailable',
+      deadlineBootNs: deadlineAfter(this.#clock, budgetMs),
+      maximumFrameBytes: pins.responseFrameBytes,
+    } as const
+    try {
+      return await exchangeFrame(options, encodeRequest(request))
+    } catch (cause) {
+      throw cause instanceof ConnectionEnded ? unanswered(request.operation, cause) : cause
+    }
   }
+}
+
+/** What an administrator changes is changed or not, whether or not the answer came. Nothing else here changes anything. */
+const CHANGES: ReadonlySet<string> = new Set(['provision', 'rotate', 'disable', 'delete', 'revoke'])
+
+/** The broker was reached and did not answer: it ended, its disk is full, or it does not hear this peer. */
+function unanswered(operation: string, cause: ConnectionEnded): BrokerError {
+  return new BrokerError(
+    'broker_unavailable',
+    `${operation} got no answer from the broker: its connection ended (${cause.ending}) after ${cause.receivedBytes} bytes; see its log and chio status`,
+    { outcome: CHANGES.has(operation) ? 'unknown' : 'not_started', cause },
+  )
 }

@@ -5,8 +5,9 @@ import type { AdminAuthorization } from '../protocol/administration.js'
 import type { Clock } from '../protocol/clock.js'
 import { decode, encode } from '../protocol/codec.js'
 import { ERROR_CODES, type ErrorCode } from '../protocol/error-codes.js'
-import { BrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import {
+  ADMINISTRATIVE_OPERATIONS,
   KERNEL_RPC_SCHEMA,
   type KernelOperation,
   type KernelOperationKind,
@@ -83,13 +84,17 @@ export class KernelClient {
       throw new BrokerError(
         'kernel_unavailable',
         `${kind} got no answer from the kernel; start it or wait for it`,
-        {
-          outcome: kind === 'start' ? 'unknown' : 'not_started',
-          cause,
-        },
+        { outcome: outcomeUnanswered(kind, cause), cause },
       )
     }
   }
+}
+
+/** A start counts as sent even when nothing was; what an administrator changes is unknown once it was sent. */
+function outcomeUnanswered(kind: KernelOperationKind, cause: unknown): 'not_started' | 'unknown' {
+  if (kind === 'start') return 'unknown'
+  const wasSent = isBrokerError(cause) && cause.outcome === 'unknown'
+  return ADMINISTRATIVE_OPERATIONS.has(kind) && wasSent ? 'unknown' : 'not_started'
 }
 
 function refusalError(refusal: KernelRefusal): BrokerError {
