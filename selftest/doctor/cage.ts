@@ -75,5 +75,6 @@ function remedyOf(refusal: string, namespaces: UserNamespacesFound): string {
       return setting('user.max_user_namespaces', 15_000)
     return 'something forbids user namespaces to bwrap: an AppArmor profile, or the filter of a container; run outside of it'
   }
+  if (/^bwrap\b/.test(refusal)) return 'see the line of bubblewrap'
   return 'read the named layer and the lines above; nothing of the launch is left'
 }

@@ -1,6 +1,5 @@
 // chio doctor as an operator runs it: as root, as a user without root, in a namespace that allows no cage, and as a
 // user whom an installation with users apart does not know or does not let through.
-import { execFile } from 'node:child_process'
 import { chmodSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +10,7 @@ import { reachableProgram } from '../../selftest/program-copy.js'
 import { makeInstallation } from '../../system/installation.js'
 import { layoutOf } from '../../system/layout.js'
 import { chio, documentOf, type Ended } from '../support/chio.js'
+import { runWhereForbidden } from '../support/forbidding-namespace.js'
 import { SKIP_REASONS } from '../support/skips.js'
 
 const isRoot = process.geteuid?.() === 0
@@ -73,28 +73,25 @@ describe('chio doctor on this machine, without an installation', () => {
   })
 })
 
-/** A user namespace in which nobody may make another: what a hardened machine allows, without changing this one. */
-const FORBIDDING = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
-
 describe('chio doctor where no user namespaces are allowed', () => {
   test('exits 1, names the limit and what to do, and has tried the cage for real', async () => {
     const program = [process.execPath, join(root, 'dist', 'cli', 'chio.js'), 'doctor', '--json']
-    const drop = isRoot ? [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'] : []
-    const ended = await new Promise<Ended>(resolve => {
-      const args = ['unshare', '--user', '--map-current-user', '--keep-caps', 'sh', '-c', FORBIDDING, 'sh']
-      const bare = ['setpriv', '--inh-caps=-all', '--ambient-caps=-all', ...program, '--state', folder]
-      const options = { cwd: '/', env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent' } }
-      execFile('setpriv', [...drop, ...args, ...bare], options, (error, stdout, stderr) =>
-        resolve({ status: error === null ? 0 : Number(error.code), signal: null, stdout, stderr }),
-      )
-    })
+    const ended = await runWhereForbidden([...program, '--state', join(folder, 'none')], user)
     expect(ended).toMatchObject({ status: 1, stderr: '' })
+    const remedy = expect.stringContaining('sysctl user.max_user_namespaces=15000') as string
     expect(lineOf(ended, 'user-namespaces')).toMatchObject({
       verdict: 'missing',
       found: 'user.max_user_namespaces is 0',
-      remedy: expect.stringContaining('sysctl user.max_user_namespaces=15000') as string,
+      remedy,
     })
-    expect(lineOf(ended, 'cage').verdict).toBe('missing')
+    const cage = lineOf(ended, 'cage')
+    expect(cage.verdict).toBe('missing')
+    if (!isRoot) return
+    expect(cage).toMatchObject({
+      found: expect.stringContaining('Creating new namespace failed') as string,
+      remedy,
+    })
+    expect(lineOf(ended, 'bubblewrap').verdict).toBe('ok')
   })
 })
 

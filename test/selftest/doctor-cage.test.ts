@@ -50,7 +50,7 @@ describe('the cage', () => {
     const path = join(folder, 'bwrap-elsewhere')
     symlinkSync(join(folder, 'nowhere'), path)
     const { refusal } = await findCage({ identities: null, bubblewrapPath: path })
-    expectLine(judgeCage(refused(refusal ?? ''), free), 'missing', /ENOENT/, /named layer/)
+    expectLine(judgeCage(refused(refusal ?? ''), free), 'missing', /ENOENT|bwrap owner/, /line of bubblewrap|named layer/)
   })
 
   test.each([
@@ -58,6 +58,7 @@ describe('the cage', () => {
     ["Can't mount proc on /newroot/proc: Operation not permitted", null, /masks \/proc/],
     ['Creating new namespace failed: No space left on device', null, /sysctl user\.max_user_namespaces/],
     ['No permissions to create new namespace', null, /container/],
+    ['bwrap owner: expected root for /usr/bin/bwrap, got uid 7', null, /line of bubblewrap/],
     ['census of seccomp mode: expected 2, got 0', null, /named layer/],
   ])('%s', (words, apparmorRestricts, remedy) => {
     expectLine(judgeCage(refused(words), { ...free, apparmorRestricts }), 'missing', /./, remedy)

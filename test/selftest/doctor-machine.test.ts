@@ -1,13 +1,6 @@
 // What the doctor says of a machine: each line can be ok and can fail. The judging functions are given found values;
 // where a fault can be made for real, it is.
-import {
-  chmodSync,
-  copyFileSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, copyFileSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -155,12 +148,18 @@ describe('bubblewrap', () => {
   })
 
   test('judges the version alone: 0.8 is enough, 0.10 is newer', () => {
-    const found = { path: '/usr/bin/bwrap', refusal: null, sha256: 'a'.repeat(64) }
+    const found = { path: '/usr/bin/bwrap', refusal: null, isRootUnmapped: false, sha256: 'a'.repeat(64) }
     const verdict = (versionText: string | null) => judgeBubblewrap({ ...found, versionText }).verdict
     expect(verdict('bubblewrap 0.8.0')).toBe('ok')
     expect(verdict('bubblewrap 0.10.0')).toBe('ok')
     expect(verdict('bubblewrap 0.7.9')).toBe('missing')
     expect(verdict('something else 1.0')).toBe('missing')
+  })
+
+  test('in a user namespace without root nothing is to be given back to root', () => {
+    const refusal = 'bwrap owner: expected root for /usr/bin, got uid 65534'
+    const found = { path: '/usr/bin/bwrap', refusal, isRootUnmapped: true, versionText: null, sha256: null }
+    expectLine(judgeBubblewrap(found), 'missing', /got uid 65534/, /outside of this user namespace/)
   })
 })
 
