@@ -1,29 +1,34 @@
 // Owns: which environment a process of ours may run in, and the one it hands to a daemon.
 // Must never: pass a variable on because it happened to be there, or print a value.
-// Source: node(1) "Environment variables", ld.so(8), openssl-env(7).
+// Source: node(1) "Environment variables", ld.so(8) "Secure-execution mode", openssl-env(7).
 import { BrokerError } from '../protocol/errors.js'
 
 /** What changes the code, the trust anchors or the peers of a Node process from outside. */
+const HOSTILE_PATTERNS: readonly RegExp[] = [
+  // Every switch of Node but these: new ones come with every release (NODE_COMPILE_CACHE runs what it finds).
+  /^NODE_(?!(?:ENV|NO_WARNINGS|PENDING_DEPRECATION|DISABLE_COLORS)$)/,
+  /^LD_/,
+  /^OPENSSL_/,
+  /^SSL_CERT_/,
+  /^SSLKEYLOGFILE$/,
+  /_PROXY$/i,
+]
+
+/** What the C library itself drops for a program with other rights than its caller: code, names and peers. */
 const HOSTILE_NAMES: ReadonlySet<string> = new Set([
-  'NODE_OPTIONS',
-  'NODE_TLS_REJECT_UNAUTHORIZED',
-  'NODE_EXTRA_CA_CERTS',
-  'NODE_USE_SYSTEM_CA',
-  'NODE_USE_ENV_PROXY',
-  'NODE_PATH',
-  'NODE_DEBUG',
-  'NODE_DEBUG_NATIVE',
-  'NODE_V8_COVERAGE',
-  'NODE_REDIRECT_WARNINGS',
-  'SSLKEYLOGFILE',
-  'OPENSSL_CONF',
-  'OPENSSL_MODULES',
-  'OPENSSL_ENGINES',
-  'LD_PRELOAD',
-  'LD_LIBRARY_PATH',
-  'LD_AUDIT',
+  'GCONV_PATH',
+  'GETCONF_DIR',
+  'GLIBC_TUNABLES',
+  'HOSTALIASES',
+  'LOCALDOMAIN',
+  'LOCPATH',
+  'MALLOC_TRACE',
+  'NIS_PATH',
+  'NLSPATH',
+  'RESOLV_HOST_CONF',
+  'RES_OPTIONS',
+  'TZDIR',
 ])
-const HOSTILE_PATTERNS: readonly RegExp[] = [/^SSL_CERT_/, /_PROXY$/i]
 
 /** Node options that change nothing of what is trusted. */
 const ALLOWED_EXEC_ARGV: readonly RegExp[] = [

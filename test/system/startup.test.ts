@@ -25,6 +25,20 @@ const HOSTILE = [
   'OPENSSL_CONF',
   'NODE_PATH',
   'NODE_DEBUG',
+  'NODE_COMPILE_CACHE',
+  'NODE_CHANNEL_FD',
+  'NODE_ICU_DATA',
+  'NODE_ENV_FILE',
+  'NODE_SWITCH_OF_A_LATER_RELEASE',
+  'LD_DEBUG_OUTPUT',
+  'OPENSSL_ia32cap',
+  'GCONV_PATH',
+  'GLIBC_TUNABLES',
+  'HOSTALIASES',
+  'LOCALDOMAIN',
+  'RES_OPTIONS',
+  'RESOLV_HOST_CONF',
+  'MALLOC_TRACE',
 ]
 
 describe('the environment of a daemon', () => {
@@ -44,6 +58,10 @@ describe('the environment of a daemon', () => {
       HOME: '/root',
       LANG: 'C',
       NODE_ENV: 'production',
+      NODE_NO_WARNINGS: '1',
+      NODE: '/usr/bin/node',
+      TMPDIR: '/tmp',
+      TZ: 'UTC',
       PROXYMAN: '1',
       CHIO_STATE: '/x',
     })
