@@ -1,19 +1,27 @@
 // chio doctor: whether this machine, this user and this installation can do the main job, line by line.
+import { existsSync } from 'node:fs'
 import { type Check, isFit } from '../selftest/doctor/check.js'
 import { examine } from '../selftest/doctor/doctor.js'
 import { beside } from './columns.js'
 import { type CommonOptions, print } from './output.js'
-import { findState, layoutOfState } from './state.js'
+import { defaultState, findState, layoutOfState } from './state.js'
 
 const VERDICT_COLUMNS = 9
 
 /** Prints every check. Exit 1 when the main job cannot run here. */
 export async function runDoctor(options: CommonOptions): Promise<void> {
-  const layout = layoutOfState(findState(options.state))
+  const layout = layoutOfState(judgedState(options.state))
   const checks = await examine({ layout, environment: process.env })
   const lines = [...checks.flatMap(linesOf), summaryOf(checks)]
   print(options, { schema: 'chio.doctor.v1', checks }, lines)
   if (!isFit(checks)) process.exitCode = 1
+}
+
+/** The installation that commands find; without any, the place where `init` would make one. */
+function judgedState(flag: string | undefined): string {
+  const found = findState(flag)
+  const isNamed = (flag ?? process.env['CHIO_STATE']) !== undefined
+  return isNamed || existsSync(found) ? found : defaultState()
 }
 
 function linesOf({ found, name, remedy, verdict }: Check): string[] {

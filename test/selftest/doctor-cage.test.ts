@@ -50,7 +50,12 @@ describe('the cage', () => {
     const path = join(folder, 'bwrap-elsewhere')
     symlinkSync(join(folder, 'nowhere'), path)
     const { refusal } = await findCage({ identities: null, bubblewrapPath: path })
-    expectLine(judgeCage(refused(refusal ?? ''), free), 'missing', /ENOENT|bwrap owner/, /line of bubblewrap|named layer/)
+    expectLine(
+      judgeCage(refused(refusal ?? ''), free),
+      'missing',
+      /ENOENT|bwrap owner/,
+      /line of bubblewrap|named layer/,
+    )
   })
 
   test.each([
