@@ -16,25 +16,16 @@ import { closeDescriptor } from '../native/index.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import type { OperationView } from '../protocol/kernel-rpc.js'
 import { MAXIMUM_PREPARED_LIFETIME_MS } from '../protocol/limits.js'
-import {
-  type AdmittedOperation,
-  authorize,
-  buildRequest,
-  type RequestedExecution,
-  readGrant,
-  reserve,
-} from './admission.js'
-import { Journal } from './journal.js'
+import type { AdmittedOperation } from './admission.js'
+import { prepareRun, type PreparedRun, type RunChoices } from './prepared-run.js'
 import { retainOutcome } from './run-record.js'
 import type { HostSession } from './session.js'
-import { cancel, finalize, isSigned, type SignedOutcome, settledBy, settledError } from './settlement.js'
-import { prepareWithin } from './slot-wait.js'
+import { finalize, isSigned, type SignedOutcome, settledBy, settledError } from './settlement.js'
 import { Timeline, type TimelineStep } from './timeline.js'
 
 /** One run: what to execute, in which cage, and how long to wait for a held slot. */
-export interface BrokeredRunRequest extends RequestedExecution {
+export interface BrokeredRunRequest extends RunChoices {
   readonly cage: CagePolicy
-  readonly waitForSlotMs?: number
   /** How long the tool may go on after the outcome was recorded; then its cage is killed. */
   readonly toolGraceMs?: number
 }
@@ -50,15 +41,6 @@ export interface BrokeredRun {
   readonly census: Census
   readonly journalDirectory: string
   readonly timeline: readonly TimelineStep[]
-}
-
-/** A run whose attempt is registered at the broker. */
-interface RegisteredRun {
-  readonly session: HostSession
-  readonly timeline: Timeline
-  readonly admitted: AdmittedOperation
-  readonly journal: Journal
-  readonly stream: PreparedStream
 }
 
 /** A tool has its answer by then; what it still does is tidying up. */
@@ -85,49 +67,8 @@ export async function runBrokered(session: HostSession, request: BrokeredRunRequ
   }
 }
 
-async function prepareRun(
-  session: HostSession,
-  request: BrokeredRunRequest,
-  timeline: Timeline,
-): Promise<RegisteredRun> {
-  const { grant } = await timeline.step('grant', () => readGrant(session, request.grantId))
-  const exact = buildRequest(grant, request)
-  const reservation = await timeline.step('reserve', () => reserve(session, exact, request.grantId))
-  let admitted: AdmittedOperation
-  try {
-    admitted = await timeline.step('authorize', () => authorize(session, reservation))
-    await timeline.step('register', () => session.broker.register(admitted.register))
-  } catch (error) {
-    await cancel(session, reservation.operationId).catch(() => undefined)
-    throw error
-  }
-  try {
-    const { stream } = await timeline.step('prepare', () =>
-      prepareWithin(session, reservation, admitted, request.waitForSlotMs ?? 0),
-    )
-    return { session, timeline, admitted, stream, journal: await openJournal(session, admitted, stream) }
-  } catch (error) {
-    throw await settledError(session, admitted, error, false)
-  }
-}
-
-async function openJournal(
-  session: HostSession,
-  admitted: AdmittedOperation,
-  stream: PreparedStream,
-): Promise<Journal> {
-  try {
-    const journal = await Journal.open(session.runsDirectory, admitted.attemptId, session.journalKey)
-    await journal.retainFrame('request.frame', stream.frame)
-    return journal
-  } catch (error) {
-    stream.close()
-    throw error
-  }
-}
-
 async function executeRun(
-  run: RegisteredRun,
+  run: PreparedRun,
   opening: Promise<WaitingCage>,
   request: BrokeredRunRequest,
 ): Promise<BrokeredRun> {
@@ -177,7 +118,7 @@ async function tellKernel(
 }
 
 function finishedRun(
-  run: RegisteredRun,
+  run: PreparedRun,
   ended: Pick<BrokeredRun, 'outcome' | 'operation' | 'tool' | 'census'>,
 ): BrokeredRun {
   const { operationId, attemptId } = run.admitted
@@ -206,7 +147,7 @@ async function handOff(
 }
 
 /** Step 8: waits for the broker's record; the tool's own word is never asked for. */
-async function takeOutcome(run: RegisteredRun): Promise<SignedOutcome> {
+async function takeOutcome(run: PreparedRun): Promise<SignedOutcome> {
   const { session, admitted } = run
   const { timeoutMs } = admitted.context.request.request.options
   const budgetMs = MAXIMUM_PREPARED_LIFETIME_MS + timeoutMs + OUTCOME_GRACE_MS

@@ -120,6 +120,11 @@ export function settledBy(
   return withEnding(cause, 'not_started', operationId, 'the attempt was released and nothing was dispatched')
 }
 
+/** The error of a run whose attempt was never registered: it says which operation was given up. */
+export function unregisteredError(cause: unknown, operationId: string): BrokerError {
+  return withEnding(cause, 'not_started', operationId, 'nothing was prepared and its hold is given back')
+}
+
 function withEnding(
   cause: unknown,
   outcome: 'completed' | 'not_started' | 'unknown',

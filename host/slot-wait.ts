@@ -3,32 +3,66 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deadlineAfter } from '../client/deadline.js'
 import { type Preparation, prepareDispatchConnection } from '../client/prepare.js'
+import type { Clock } from '../protocol/clock.js'
 import { isBrokerError } from '../protocol/errors.js'
 import { type AdmittedOperation, authorize, type ReservedOperation } from './admission.js'
 import type { HostSession } from './session.js'
 
 const PAUSE_MS = 50
+/** What is left of a reservation must be enough to start the operation once its slot is free. */
+const START_MARGIN_MS = 2_000
+
+/** How long a caller waits for the slot, fixed when the run begins. */
+export class SlotWait {
+  readonly #clock: Clock
+  readonly #deadlineBootNs: bigint
+
+  constructor(clock: Clock, waitMs: number) {
+    this.#clock = clock
+    this.#deadlineBootNs = deadlineAfter(clock, waitMs)
+  }
+
+  /** Whether a run may reserve anew after this refusal. */
+  goesOnAfter(error: unknown): boolean {
+    return isHeld(error) && this.#clock.bootNs() < this.#deadlineBootNs
+  }
+
+  /** Between two reservations, as between two tries under one. */
+  async pause(): Promise<void> {
+    await sleep(PAUSE_MS)
+  }
+
+  /** The end of the wait under one reservation, whose execution nonce expires while others hold the slot. */
+  deadlineUnder({ reserved }: ReservedOperation): bigint {
+    const leftMs = reserved.executionNonce.nonce.expires_at * 1_000 - this.#clock.unixMs() - START_MARGIN_MS
+    const underReservation = deadlineAfter(this.#clock, Math.max(leftMs, 0))
+    return underReservation < this.#deadlineBootNs ? underReservation : this.#deadlineBootNs
+  }
+}
 
 /**
- * Prepares the stream of a registered attempt, waiting at most `waitMs` for a slot that is held.
+ * Prepares the stream of a registered attempt, waiting for a slot that is held as long as its reservation permits.
  * @throws BrokerError `conflict` when it is still held then.
  */
 export async function prepareWithin(
   session: HostSession,
   reservation: ReservedOperation,
   admitted: AdmittedOperation,
-  waitMs: number,
+  wait: SlotWait,
 ): Promise<Preparation> {
-  const deadlineBootNs = deadlineAfter(session.clock, waitMs)
+  const deadlineBootNs = wait.deadlineUnder(reservation)
   let attempt = admitted.prepare
   for (;;) {
     try {
       return await prepareDispatchConnection(session.pins.broker, attempt, session.clock)
     } catch (error) {
-      const held = isBrokerError(error) && error.code === 'conflict'
-      if (!held || session.clock.bootNs() >= deadlineBootNs) throw error
+      if (!isHeld(error) || session.clock.bootNs() >= deadlineBootNs) throw error
     }
     await sleep(PAUSE_MS)
     attempt = (await authorize(session, reservation)).prepare
   }
+}
+
+function isHeld(error: unknown): boolean {
+  return isBrokerError(error) && error.code === 'conflict'
 }

@@ -47,7 +47,8 @@ function withReadableFiles(copy: () => void): void {
   }
 }
 
-function copyProgram(root: string, copy: string): void {
+/** Copies exactly what runs; `copy` must not exist. */
+export function copyProgram(root: string, copy: string): void {
   mkdirSync(copy, { mode: 0o755 })
   const plain = { recursive: true, dereference: true }
   cpSync(join(root, 'package.json'), join(copy, 'package.json'))

@@ -2,12 +2,13 @@
 // and what a second `up` says.
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { nativePath } from '../../native/index.js'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Command, documentOf } from '../support/chio.js'
 import { processes } from '../support/needles.js'
 import { startProvider, type TestProvider } from '../support/provider.js'
 import { SingleUser } from '../support/single-user.js'
+
+vi.setConfig({ testTimeout: 60_000 })
 
 const SENTENCE = 'protects against the caged tool only, not against other processes of this user'
 
@@ -91,7 +92,7 @@ describe('a single user', () => {
     const url = ['--url', provider.url('/issues'), '--method', 'POST']
     const issued = await user.say(['capability', 'issue', '--credential', 'issues', ...url])
     expect(issued).toMatchObject({ status: 0, stderr: '' })
-    const tool = ['--exec', 'once', '--', nativePath('chio-exec')]
+    const tool = ['--exec', 'once', '--', join(user.root, 'native', 'build', 'Release', 'chio-exec')]
     const ran = await user.say(['run', '--capability', issued.stdout.trim(), '--json', ...tool])
     expect(documentOf(ran.stdout)).toMatchObject({
       schema: 'chio.run.v1',

@@ -11,6 +11,8 @@ import { TrialWorld } from '../support/trial-world.js'
 const TIMEOUT_MS = 3_000
 const SETTLEMENT_MS = 30_000 + TIMEOUT_MS + 10_000 + 1_000
 
+vi.setConfig({ testTimeout: 60_000 })
+
 let world: TrialWorld
 beforeAll(async () => {
   world = await TrialWorld.begin()

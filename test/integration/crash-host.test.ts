@@ -1,7 +1,7 @@
 // A host that is killed between any two of its steps: both owners have on record what is known, and the kernel settles
 // it without a person. Nothing is done twice, and the slot is free at once.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { nativePath } from '../../native/index.js'
 import type { CompiledChild } from '../support/compiled-child.js'
 import { type HostMoment, startHost, untilItStands } from '../support/host-child.js'
@@ -14,6 +14,8 @@ const NONCE_SECONDS = 8
 const TIMEOUT_MS = 2_000
 /** Start + 30 s + timeout + 10 s, and a little. */
 const SETTLEMENT_MS = 30_000 + TIMEOUT_MS + 10_000 + 1_000
+
+vi.setConfig({ testTimeout: 60_000 })
 
 let world: TrialWorld
 beforeAll(async () => {

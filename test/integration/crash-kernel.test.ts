@@ -10,6 +10,8 @@ const NONCE_SECONDS = 5
 const TIMEOUT_MS = 1_000
 const SETTLEMENT_MS = 30_000 + TIMEOUT_MS + 10_000 + 1_000
 
+vi.setConfig({ testTimeout: 60_000 })
+
 let world: TrialWorld
 beforeAll(async () => {
   world = await TrialWorld.begin({ executionNonceSeconds: NONCE_SECONDS })

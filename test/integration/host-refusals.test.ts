@@ -4,8 +4,6 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { prepareDispatchConnection } from '../../client/prepare.js'
-import { authorize, buildRequest, reserve } from '../../host/admission.js'
 import { type BrokeredRun, runBrokered } from '../../host/brokered-run.js'
 import type { BrokerError } from '../../protocol/errors.js'
 import type { Grant } from '../../protocol/grant.js'
@@ -14,6 +12,8 @@ import { openFolder } from '../support/cage.js'
 import { openDescriptorCount } from '../support/descriptors.js'
 import { beforeStep, type HostStep } from '../support/host-steps.js'
 import { refusalOf, TrialWorld } from '../support/trial-world.js'
+
+vi.setConfig({ testTimeout: 60_000 })
 
 let world: TrialWorld
 let grant: Grant
@@ -159,31 +159,31 @@ describe('a grant that expires', () => {
   })
 })
 
-describe('a slot that another holds', () => {
-  test('is a conflict at once without a wait, and the operation is compensated', async () => {
-    const holder = await holdSlot()
-    const { error, operation, attempt } = await refusedRun()
-    holder.release()
-    expect(error).toMatchObject({ code: 'conflict', outcome: 'not_started' })
-    expect(operation.state).toBe('compensated_before_dispatch')
-    expect(attempt).toMatchObject({ state: 'failed', reason: 'released' })
-    await expect.poll(async () => (await world.slot()).state).toBe('free')
+describe('a tool', () => {
+  test('that waits past the deadline gets the end of its stream, and is ended after its grace', async () => {
+    grant = await newGrant(3)
+    const request = { ...world.requested(), grantId: grant.grantId, toolGraceMs: 200 }
+    const lazy = world.cage(['/bin/sh', '-c', 'sleep 30; cat /run/chio/request.frame >&8'])
+    const ended = await runBrokered(world.session, { ...request, cage: lazy })
+    expect(ended.outcome).toMatchObject({ kind: 'failure' })
+    expect(ended.operation?.state).toBe('not_accepted_after_dispatch_commit')
+    expect(await world.attempt(ended.attemptId)).toMatchObject({
+      state: 'failed',
+      reason: 'deadline_expired',
+    })
+    expect(ended.tool).toMatchObject({ exitCode: null, signal: 'SIGKILL' })
   })
 
-  test('is waited for with --wait, and served when it is free', async () => {
-    const holder = await holdSlot()
-    setTimeout(() => holder.release(), 400)
-    before = { requests: before.requests + 1, decryptions: before.decryptions + 1 }
-    const request = {
-      ...world.requested(),
-      grantId: grant.grantId,
-      cage: world.cage(),
-      waitForSlotMs: 10_000,
-    }
-    const waited = await runBrokered(world.session, request)
-    expect(waited.operation?.state).toBe('completed')
-    const prepared = waited.timeline.find(({ name }) => name === 'prepare')
-    expect(prepared?.durationMs).toBeGreaterThan(300)
+  test.each<[string, string, string]>([
+    ['writes nonsense', 'echo nonsense >&8; cat <&8', 'frame_length_mismatch'],
+    ['changes one byte', 'tr 2 3 </run/chio/request.frame >&8; cat <&8', 'frame_mismatch'],
+    ['writes half of it', 'head -c 100 /run/chio/request.frame >&8', 'frame_truncated'],
+    ['writes it twice', 'cat /run/chio/request.frame /run/chio/request.frame >&8; cat <&8', 'surplus_bytes'],
+  ])('that %s is refused without a byte, and the reason is on record', async (_what, line, reason) => {
+    const ended = await run(['/bin/sh', '-c', line])
+    expect(ended.outcome).toMatchObject({ kind: 'failure' })
+    expect(Buffer.from(ended.tool.stdout).toString()).toBe('')
+    expect(await world.attempt(ended.attemptId)).toMatchObject({ state: 'failed', reason })
   })
 })
 
@@ -218,16 +218,6 @@ describe('a cage that fails', () => {
     }
   })
 })
-
-/** Prepares another operation and keeps its stream. */
-async function holdSlot(): Promise<{ release(): void }> {
-  const { session } = world
-  const request = buildRequest(grant, world.requested())
-  const admitted = await authorize(session, await reserve(session, request, grant.grantId))
-  await session.broker.register(admitted.register)
-  const { stream } = await prepareDispatchConnection(session.pins.broker, admitted.prepare, session.clock)
-  return { release: () => stream.close() }
-}
 
 /** Kills the bwrap processes that this very process started. */
 async function killOwnCages(): Promise<void> {

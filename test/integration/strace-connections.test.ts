@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { prepareDispatchConnection } from '../../client/prepare.js'
 import { authorize, buildRequest, reserve } from '../../host/admission.js'
 import { abandon } from '../../host/settlement.js'
@@ -96,6 +96,8 @@ interface BrokerConnection {
   readonly run: string
   operation: string
 }
+
+vi.setConfig({ testTimeout: 60_000 })
 
 let world: TrialWorld
 let folder: string

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freeIds } from '../../selftest/free-ids.js'
 import { reachableProgram } from '../../selftest/program-copy.js'
+import { packageRoot } from '../../native/paths.js'
 import { layoutOf } from '../../system/layout.js'
 import type { LocalProvider } from '../../system/installation-plan.js'
 import { type Command, type CommandOptions, type Ended, startCommand } from './chio.js'
@@ -13,19 +14,20 @@ export class SingleUser {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'chio-user-')))
   readonly state = join(this.folder, 'state')
   readonly uid: number | undefined
-  readonly #root: string
+  /** The program that this user can reach. */
+  readonly root: string
   readonly #running = new Set<Command>()
 
   constructor() {
     chmodSync(this.folder, 0o755)
     const isRoot = process.geteuid?.() === 0
     this.uid = isRoot ? freeIds(1)[0] : undefined
-    this.#root = isRoot ? reachableProgram(this.folder).root : process.cwd()
+    this.root = isRoot ? reachableProgram(this.folder).root : packageRoot()
     if (this.uid !== undefined) chownSync(this.folder, this.uid, this.uid)
   }
 
   start(args: readonly string[], options: CommandOptions = {}): Command {
-    const user = this.uid === undefined ? {} : { uid: this.uid, root: this.#root }
+    const user = this.uid === undefined ? {} : { uid: this.uid, root: this.root }
     const command = startCommand(args, { ...user, ...options })
     this.#running.add(command)
     void command.ended.then(() => this.#running.delete(command))

@@ -1,0 +1,98 @@
+// Steps 1 to 3 of a run: reserve, register, prepare. Until its stream is prepared nothing was started, and whatever
+// fails gives the reservation back. Never starts, and holds at most one stream.
+import type { PreparedStream } from '../client/prepared-stream.js'
+import type { BrokerRequest } from '../protocol/execute-request.js'
+import {
+  type AdmittedOperation,
+  authorize,
+  buildRequest,
+  type RequestedExecution,
+  type ReservedOperation,
+  readGrant,
+  reserve,
+} from './admission.js'
+import { Journal } from './journal.js'
+import type { HostSession } from './session.js'
+import { cancel, settledError, unregisteredError } from './settlement.js'
+import { prepareWithin, SlotWait } from './slot-wait.js'
+import type { Timeline } from './timeline.js'
+
+/** What is executed, and how long to wait for a slot that another holds. */
+export interface RunChoices extends RequestedExecution {
+  readonly waitForSlotMs?: number
+}
+
+/** A run whose stream is prepared, and whose exact request is retained. */
+export interface PreparedRun {
+  readonly session: HostSession
+  readonly timeline: Timeline
+  readonly admitted: AdmittedOperation
+  readonly journal: Journal
+  readonly stream: PreparedStream
+}
+
+/** Waits for a held slot across reservations: each lives for seconds, the wait may be longer. */
+export async function prepareRun(
+  session: HostSession,
+  request: RunChoices,
+  timeline: Timeline,
+): Promise<PreparedRun> {
+  const { grant } = await timeline.step('grant', () => readGrant(session, request.grantId))
+  const exact = { grantId: request.grantId, request: buildRequest(grant, request) }
+  const wait = new SlotWait(session.clock, request.waitForSlotMs ?? 0)
+  for (;;) {
+    try {
+      return await prepareOnce(session, exact, { timeline, wait })
+    } catch (error) {
+      if (!wait.goesOnAfter(error)) throw error
+    }
+    await wait.pause()
+  }
+}
+
+async function prepareOnce(
+  session: HostSession,
+  { grantId, request }: { readonly grantId: string; readonly request: BrokerRequest },
+  { timeline, wait }: { readonly timeline: Timeline; readonly wait: SlotWait },
+): Promise<PreparedRun> {
+  const reservation = await timeline.step('reserve', () => reserve(session, request, grantId))
+  const admitted = await register(session, reservation, timeline)
+  try {
+    const { stream } = await timeline.step('prepare', () =>
+      prepareWithin(session, reservation, admitted, wait),
+    )
+    return { session, timeline, admitted, stream, journal: await openJournal(session, admitted, stream) }
+  } catch (error) {
+    throw await settledError(session, admitted, error, false)
+  }
+}
+
+async function register(
+  session: HostSession,
+  reservation: ReservedOperation,
+  timeline: Timeline,
+): Promise<AdmittedOperation> {
+  try {
+    const admitted = await timeline.step('authorize', () => authorize(session, reservation))
+    await timeline.step('register', () => session.broker.register(admitted.register))
+    return admitted
+  } catch (error) {
+    await cancel(session, reservation.operationId).catch(() => undefined)
+    throw unregisteredError(error, reservation.operationId)
+  }
+}
+
+async function openJournal(
+  session: HostSession,
+  admitted: AdmittedOperation,
+  stream: PreparedStream,
+): Promise<Journal> {
+  try {
+    const journal = await Journal.open(session.runsDirectory, admitted.attemptId, session.journalKey)
+    await journal.retainFrame('request.frame', stream.frame)
+    return journal
+  } catch (error) {
+    stream.close()
+    throw error
+  }
+}
