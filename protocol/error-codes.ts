@@ -132,8 +132,8 @@ export const ERROR_CODES = {
     1,
     'another process answers on this socket: check pins and socket owners with chio doctor',
   ),
-  broker_unavailable: row(null, 69, 'start the broker: chio up, or systemctl start chio-brokerd'),
-  kernel_unavailable: row(null, 69, 'start the kernel: chio up, or systemctl start chio-kerneld'),
+  broker_unavailable: row(null, 69, 'start the broker: chio up'),
+  kernel_unavailable: row(null, 69, 'start the kernel: chio up'),
   another_instance: row(null, 73, 'another process serves this store: stop it first'),
 
   // Keys and signatures.
