@@ -50,9 +50,15 @@ function brokerFill(of: Store, operation: string): Fill {
     ...attempts,
     name: 'receipts',
     identifiers: ['reference', 'attempt_id'],
+    documents: ['receipt'],
     begins: {},
   }
-  const responses: CopiedTable = { ...attempts, name: 'responses', identifiers: ['attempt_id'], begins: {} }
+  const responses: CopiedTable = {
+    ...receipts,
+    name: 'responses',
+    identifiers: ['attempt_id'],
+    documents: ['sealed'],
+  }
   const walk = ['registered', 'prepared', 'captured', 'dispatch_committed', 'completed']
   return (tx, range) => {
     copyRows(tx, attempts, range)
@@ -67,7 +73,12 @@ function brokerFill(of: Store, operation: string): Fill {
 
 function kernelFill(of: Store, operation: string): Fill {
   const own = { where: 'operation_id = ?', key: operation }
-  const operations: CopiedTable = { ...own, name: 'operations', identifiers: ['operation_id', 'request_id'] }
+  const operations: CopiedTable = {
+    ...own,
+    name: 'operations',
+    identifiers: ['operation_id', 'request_id'],
+    documents: ['reservation', 'registration', 'dispatch_commit', 'record'],
+  }
   const history: CopiedTable = { ...own, name: 'history', identifiers: ['operation_id'] }
   const holds: CopiedTable = {
     ...own,
