@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { prepareDispatchConnection } from '../../client/prepare.js'
 import { authorize, buildRequest, reserve } from '../../host/admission.js'
 import { type BrokeredRun, runBrokered } from '../../host/brokered-run.js'
+import { beforeStep } from '../support/host-steps.js'
 import { refusalOf, TrialWorld } from '../support/trial-world.js'
 
 /** Short, so that a wait can outlast it; long enough for a run on a busy machine. */
@@ -20,6 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => world?.end())
 afterEach(async () => {
+  vi.restoreAllMocks()
   await expect.poll(async () => (await world.slot()).state).toBe('free')
 })
 
@@ -58,7 +60,9 @@ describe('a slot that another holds', () => {
 
   test('is waited for, and the run is served when it is free', async () => {
     const holder = await holdSlot()
-    setTimeout(() => holder.release(), 400)
+    beforeStep(name => {
+      if (name === 'prepare') setTimeout(() => holder.release(), 400)
+    })
     const waited = await waitingRun(10_000)
     expect(waited.operation?.state).toBe('completed')
     expect(waited.timeline.find(({ name }) => name === 'prepare')?.durationMs).toBeGreaterThan(300)
