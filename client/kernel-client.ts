@@ -83,11 +83,22 @@ export class KernelClient {
     } catch (cause) {
       throw new BrokerError(
         'kernel_unavailable',
-        `${kind} got no answer from the kernel; start it or wait for it`,
+        `${kind} got no answer from the kernel: ${reasonUnanswered(cause)}`,
         { outcome: outcomeUnanswered(kind, cause), cause },
       )
     }
   }
+}
+
+/** A socket that this session may not reach is another matter than a kernel that does not serve. */
+function reasonUnanswered(cause: unknown): string {
+  const code =
+    cause instanceof Error && cause.cause instanceof Error ? (cause.cause as NodeJS.ErrnoException).code : ''
+  if (code === 'EACCES')
+    return "its socket's group is not active in this session; log in again, or see chio doctor"
+  return code === 'ENOENT' || code === 'ECONNREFUSED'
+    ? 'nobody serves its socket; start it'
+    : 'the connection was lost; wait for it'
 }
 
 /** A start counts as sent even when nothing was; what an administrator changes is unknown once it was sent. */

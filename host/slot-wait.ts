@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { deadlineAfter } from '../client/deadline.js'
 import { type Preparation, prepareDispatchConnection } from '../client/prepare.js'
 import type { Clock } from '../protocol/clock.js'
-import { isBrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { type AdmittedOperation, authorize, type ReservedOperation } from './admission.js'
 import type { HostSession } from './session.js'
 
@@ -56,11 +56,25 @@ export async function prepareWithin(
     try {
       return await prepareDispatchConnection(session.pins.broker, attempt, session.clock)
     } catch (error) {
-      if (!isHeld(error) || session.clock.bootNs() >= deadlineBootNs) throw error
+      if (!isHeld(error)) throw error
+      if (session.clock.bootNs() >= deadlineBootNs) throw await slotHeld(session, error)
     }
     await sleep(PAUSE_MS)
     attempt = (await authorize(session, reservation)).prepare
   }
+}
+
+/** The decline with what the broker says of the holder: who it is and how long it can last. */
+async function slotHeld(session: HostSession, cause: unknown): Promise<BrokerError> {
+  const slot = await session.broker.slotStatus().catch(() => undefined)
+  const who =
+    slot?.connector == null ? '' : ` by connector pid ${slot.connector.pid} uid ${slot.connector.uid}`
+  const left = slot?.leftMs == null ? '' : `, at most ${slot.leftMs} ms more`
+  return new BrokerError(
+    'conflict',
+    `preparation declined: expected a free slot, got one held${who}${left}; wait for it: --wait 30s`,
+    { outcome: 'not_started', cause },
+  )
 }
 
 function isHeld(error: unknown): boolean {

@@ -17,18 +17,14 @@ const row = (peerSees: string | null, exitCode: ErrorCodeRow['exitCode'], next: 
 
 export const ERROR_CODES = {
   // The broker protocol's own codes.
-  invalid_request: row(
-    'invalid_request',
-    1,
-    'correct the document that the sentence names; it was not acted on',
-  ),
+  invalid_request: row('invalid_request', 1, 'correct what the sentence names; nothing was acted on'),
   authorization_denied: row(
     'authorization_denied',
     1,
     'ask an administrator for a grant that covers this request',
   ),
   authority_unavailable: row('authority_unavailable', 69, 'see that the kernel serves: chio status'),
-  conflict: row('conflict', 1, 'read the recorded outcome or the holder of the slot: chio status'),
+  conflict: row('conflict', 1, 'see who holds the slot, or what is recorded: chio status'),
   invariant: row(null, 1, 'stop and report this: the daemon found its own records in disagreement'),
   storage: row(null, 1, 'check disk space, permissions and the health of the state directory: chio doctor'),
   upstream: row('upstream', 1, 'check that the provider can be reached from this machine'),
@@ -57,6 +53,7 @@ export const ERROR_CODES = {
     75,
     'never run it again: ask the provider what it did; the record stands: chio operation show',
   ),
+  interrupted: row(null, 1, 'nothing was started: run it again when you want to'),
   broker_restarted: row(
     'authorization_denied',
     1,
@@ -95,7 +92,11 @@ export const ERROR_CODES = {
   grant_unknown: row('authorization_denied', 1, 'name a grant that the kernel holds: chio capability list'),
   grant_revoked: row('authorization_denied', 1, 'ask an administrator for a new grant'),
   grant_expired: row('authorization_denied', 1, 'ask an administrator for a new grant'),
-  grant_exhausted: row('authorization_denied', 1, 'every execution of this grant is held or spent'),
+  grant_exhausted: row(
+    'authorization_denied',
+    1,
+    'ask an administrator for another grant: chio capability issue',
+  ),
   grant_exceeded: row('authorization_denied', 1, 'keep the request within the bounds of the grant'),
   execution_nonce_binding: row(
     'authorization_denied',
