@@ -1,7 +1,7 @@
 // chio run: one brokered operation from grant to verified outcome, with the tool in its cage.
 import { escapeForTerminal } from '../cage/index.js'
 import { buildRequest, type RequestedExecution, readGrant } from '../host/admission.js'
-import { type BrokeredRun, runBrokered } from '../host/brokered-run.js'
+import { type BrokeredRun, type RunProgress, runBrokered } from '../host/brokered-run.js'
 import { outcomeMembers } from '../host/run-record.js'
 import type { HostSession } from '../host/session.js'
 import { isBrokerError } from '../protocol/errors.js'
@@ -9,6 +9,7 @@ import { requestDigest } from '../protocol/execute-request.js'
 import { readIdentities } from '../system/identities.js'
 import { parseSeconds } from './duration.js'
 import { openHostSession } from './host-session.js'
+import { tellInterruption } from './interruption.js'
 import { namedText } from './named-text.js'
 import { type CommonOptions, marked, milliseconds, print, visible } from './output.js'
 import { placementText } from './credential.js'
@@ -31,6 +32,8 @@ export interface RunOptions extends CommonOptions {
 /** Runs one operation and prints its verified outcome. Exit 1 when the provider was not reached or refused. */
 export async function runTool(command: readonly string[], options: RunOptions): Promise<void> {
   const layout = layoutOfState(findState(options.state))
+  let progress: RunProgress | undefined
+  const listenNoMore = tellInterruption(() => progress, options.json === true)
   const session = openHostSession(layout)
   const requested = {
     grantId: namedText(options.capability, '--capability', MAXIMUM_GRANT_ID_BYTES),
@@ -41,9 +44,15 @@ export async function runTool(command: readonly string[], options: RunOptions): 
     if (options.dryRun === true) return await showRequest(session, requested, options)
     const cage = toolCage({ command, exec: options.exec }, readIdentities(layout.identities))
     const waitForSlotMs = options.wait === undefined ? 0 : parseSeconds(options.wait, '--wait') * 1_000
-    const run = await runBrokered(session, { ...requested, cage, waitForSlotMs })
+    const run = await runBrokered(session, {
+      ...requested,
+      cage,
+      waitForSlotMs,
+      onProgress: now => (progress = now),
+    })
     report(run, { ...options, reason: await reasonOf(session, run), ownTool: command.length > 0 })
   } finally {
+    listenNoMore()
     session.close()
   }
 }

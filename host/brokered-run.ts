@@ -28,6 +28,14 @@ export interface BrokeredRunRequest extends RunChoices {
   readonly cage: CagePolicy
   /** How long the tool may go on after the outcome was recorded; then its cage is killed. */
   readonly toolGraceMs?: number
+  /** Told when the stream is prepared, and again just before the start is sent. It must not throw. */
+  readonly onProgress?: (progress: RunProgress) => void
+}
+
+/** How far a run has got. Before its start nothing can have been dispatched; from then on it may have been. */
+export interface RunProgress {
+  readonly operationId: string
+  readonly isStarted: boolean
 }
 
 /** A finished run. `outcome` was verified against the host's own pins and the retained request. */
@@ -73,12 +81,15 @@ async function executeRun(
   request: BrokeredRunRequest,
 ): Promise<BrokeredRun> {
   const { session, timeline, admitted, stream } = run
+  const { operationId } = admitted
   let isStarted = false
   let taken: SignedOutcome | undefined
   try {
+    request.onProgress?.({ operationId, isStarted })
     const cage = await opening
     await timeline.step('start', async () => {
       isStarted = true
+      request.onProgress?.({ operationId, isStarted })
       await startOperation(session, admitted)
     })
     const { running, census } = await timeline.step('handoff', () => handOff(cage, stream))
@@ -91,7 +102,7 @@ async function executeRun(
     stream.close()
     if (taken === undefined) throw await settledError(session, admitted, error, isStarted)
     await tellKernel(session, admitted, taken).catch(() => undefined)
-    throw settledBy(error, admitted.operationId, taken)
+    throw settledBy(error, operationId, taken)
   }
 }
 

@@ -11,7 +11,7 @@ export { BrokerError, type ErrorCode, isBrokerError } from '../protocol/errors.j
 export { type SigningKey, signingKey } from '../protocol/keys.js'
 export { readKey } from '../system/key-file.js'
 export { type RequestedExecution } from './admission.js'
-export { type BrokeredRun, type BrokeredRunRequest, runBrokered } from './brokered-run.js'
+export { type BrokeredRun, type BrokeredRunRequest, type RunProgress, runBrokered } from './brokered-run.js'
 export { openJournalFrame } from './journal.js'
 export { type HostPins, parseHostPins } from './pins.js'
 export { type HostOptions, type HostSession, openHost } from './session.js'
