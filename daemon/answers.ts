@@ -37,6 +37,7 @@ export function failureFrame(failure: BrokerExecuteFailure): Uint8Array {
 export async function completedFrame(
   { body, headers, status }: StoredResponse,
   receipt: SignedExecutionReceipt,
+  yieldNow: () => Promise<void> = turnOfLoop,
 ): Promise<Uint8Array> {
   const document = {
     body,
@@ -46,8 +47,8 @@ export async function completedFrame(
     receiptReference: receiptReference(receipt),
     status,
   }
-  const response = await encodeSliced(BrokerExecuteResponse, document, turnOfLoop)
+  const response = await encodeSliced(BrokerExecuteResponse, document, yieldNow)
   const envelope: IpcResponse = { accepted: true, errorCode: null, operation: 'execute', response }
   checkResponse(envelope, 'execute')
-  return encodeSliced(IpcResponse, envelope, turnOfLoop)
+  return encodeSliced(IpcResponse, envelope, yieldNow)
 }

@@ -22,6 +22,7 @@ import { type HostLookup, PublicResolver } from './provider/resolve.js'
 import { warmTrust } from './provider/trust.js'
 import { Recorder } from './recorder.js'
 import { settleOpenAttempts } from './recovery.js'
+import { ReplayTurns } from './replay-turns.js'
 import { Refused } from './refused.js'
 import { serveConnection } from './serve.js'
 import { SlotDesk } from './slot-desk.js'
@@ -89,6 +90,7 @@ class RunningBroker implements Broker {
       credentials,
       responses,
       recorder,
+      replays: new ReplayTurns(),
       atCutpoint,
       authority: new AuthorityClient({ config, clock, key: receiptKey }),
       desk: new SlotDesk({ clock, recorder, log, decryptions: () => credentials.decryptions }),

@@ -13,6 +13,7 @@ import type { BrokerLog } from './log.js'
 import type { LocalProviders } from './provider/local-providers.js'
 import type { PublicResolver } from './provider/resolve.js'
 import type { Recorder } from './recorder.js'
+import type { ReplayTurns } from './replay-turns.js'
 import type { SlotDesk } from './slot-desk.js'
 import type { ResponseVault } from './stored-responses.js'
 
@@ -26,6 +27,7 @@ export interface BrokerParts {
   readonly credentials: CredentialVault
   readonly responses: ResponseVault
   readonly recorder: Recorder
+  readonly replays: ReplayTurns
   readonly desk: SlotDesk
   readonly localProviders: LocalProviders
   readonly resolver: PublicResolver

@@ -12,10 +12,11 @@ import { digestsOf } from './canonical-parts.js'
 import type { BrokerExchange, BrokerParts } from './parts.js'
 import { findReceipt } from './receipts.js'
 import { Refused, refusing } from './refused.js'
+import { assertThere } from './replay-turns.js'
 import { turnOfLoop } from './turn-of-loop.js'
 import { untilEnded } from './until-ended.js'
 
-/** @returns the whole frame body. @throws Refused `attempt_pending`, `attempt_unknown`, or a silent one. */
+/** @returns the whole frame body, in its turn. @throws Refused `attempt_pending`, `attempt_unknown`, or a silent one. */
 export async function replayExecute(parts: BrokerParts, exchange: BrokerExchange): Promise<Uint8Array> {
   const { connection, peer, request } = exchange
   const execute = await openExecute(request.payload)
@@ -29,7 +30,12 @@ export async function replayExecute(parts: BrokerParts, exchange: BrokerExchange
   const digest = digests.requestCanonicalDigest
   findExact(parts, attemptId, digest)
   await untilEnded(parts, attemptId, connection)
-  return recordedFrame(parts, findExact(parts, attemptId, digest))
+  return parts.replays.take(peer.uid, connection, () =>
+    recordedFrame(parts, findExact(parts, attemptId, digest), async () => {
+      assertThere(connection)
+      await turnOfLoop()
+    }),
+  )
 }
 
 async function openExecute(payload: Uint8Array): Promise<BrokerExecuteRequest> {
@@ -59,7 +65,12 @@ function findExact(parts: BrokerParts, attemptId: string, requestCanonicalDigest
 }
 
 /** The frame of what is recorded. @throws Refused where nothing is, or not yet. */
-export async function recordedFrame(parts: BrokerParts, attempt: AttemptRecord): Promise<Uint8Array> {
+export /** @param yieldNow between the slices of a large frame; it throws when nobody waits for the frame any more. */
+async function recordedFrame(
+  parts: BrokerParts,
+  attempt: AttemptRecord,
+  yieldNow: () => Promise<void>,
+): Promise<Uint8Array> {
   const { attemptId, receiptReference, state } = attempt
   if (receiptReference === null) {
     if (state === 'registered' && parts.recorder.pendingOf(attemptId) === undefined) {
@@ -71,5 +82,5 @@ export async function recordedFrame(parts: BrokerParts, attempt: AttemptRecord):
   if (stored?.kind === 'failure') return failureFrame(stored.failure)
   const response = parts.responses.find(parts.store, attemptId)
   if (stored === undefined || response === undefined) throw new Refused('outcome_unrecorded', 'a part of it')
-  return completedFrame(response, stored.receipt)
+  return completedFrame(response, stored.receipt, yieldNow)
 }
