@@ -65,11 +65,11 @@ function findExact(parts: BrokerParts, attemptId: string, requestCanonicalDigest
 }
 
 /** The frame of what is recorded. @throws Refused where nothing is, or not yet. */
-export /** @param yieldNow between the slices of a large frame; it throws when nobody waits for the frame any more. */
-async function recordedFrame(
+/** @param yieldNow between the slices of a large frame; it throws when nobody waits for the frame any more. */
+export async function recordedFrame(
   parts: BrokerParts,
   attempt: AttemptRecord,
-  yieldNow: () => Promise<void>,
+  yieldNow: () => Promise<void> = turnOfLoop,
 ): Promise<Uint8Array> {
   const { attemptId, receiptReference, state } = attempt
   if (receiptReference === null) {
