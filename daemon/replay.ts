@@ -64,8 +64,11 @@ function findExact(parts: BrokerParts, attemptId: string, requestCanonicalDigest
   throw new Refused('attempt_unknown', 'none for this exact request')
 }
 
-/** The frame of what is recorded. @throws Refused where nothing is, or not yet. */
-/** @param yieldNow between the slices of a large frame; it throws when nobody waits for the frame any more. */
+/**
+ * The frame of what is recorded.
+ * @param yieldNow between the slices of a large frame; it throws when nobody waits for the frame any more.
+ * @throws Refused where nothing is recorded, or not yet.
+ */
 export async function recordedFrame(
   parts: BrokerParts,
   attempt: AttemptRecord,
