@@ -5,6 +5,9 @@ import { dirname, join } from 'node:path'
 import { BrokerError } from '../protocol/errors.js'
 import { packageRoot } from '../native/index.js'
 
+/** What a native module was made from is most of its size, and nothing of it runs. */
+const MADE_FROM =
+  /\/node_modules\/better-sqlite3\/(deps|src|build\/(deps|Release\/(obj|obj\.target|\.deps)))$/
 const NATIVE_PARTS = ['chio_native.node', 'cage-init', 'chio-exec']
 
 /** Whether every folder above a path lets others pass. */
@@ -57,7 +60,8 @@ export function copyProgram(root: string, copy: string): void {
     const place = join('native', 'build', 'Release', part)
     cpSync(join(root, place), join(copy, place))
   }
-  for (const path of productionModules(root)) cpSync(join(root, path), join(copy, path), plain)
+  const filter = (path: string): boolean => !MADE_FROM.test(path)
+  for (const path of productionModules(root)) cpSync(join(root, path), join(copy, path), { ...plain, filter })
 }
 
 /** Folders of the modules that the lock file does not mark as development only. */
