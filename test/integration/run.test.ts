@@ -119,12 +119,10 @@ describe('a run', () => {
     const own = (name: string): string[] =>
       [...(seen.get(name) ?? [])].filter(path => path.startsWith(run.attemptId))
     expect(own('prepare')).toEqual([])
-    expect(own('start')).toEqual([`${run.attemptId}/request.frame`])
-    expect(own('finalize')).toEqual(
-      ['outcome.json', 'receipt.json', 'request.frame', 'response.frame'].map(
-        name => `${run.attemptId}/${name}`,
-      ),
-    )
+    expect(own('start')).toContain(`${run.attemptId}/request.frame`)
+    expect(own('start').filter(path => /response|receipt|outcome/.test(path))).toEqual([])
+    const kept = ['outcome.json', 'receipt.json', 'request.frame', 'response.frame']
+    expect(own('finalize')).toEqual(expect.arrayContaining(kept.map(name => `${run.attemptId}/${name}`)))
   })
 
   test('leaves a journal that its owner alone can open, with the very frames', async () => {

