@@ -19,7 +19,11 @@ import { refusalRow, type RefusalReason } from './refusals.js'
 export type Progress = 'before_hold_query' | 'before_commit' | 'committed'
 
 /** After the commit only what an ending is about says where it happened. */
-const RESPONSE_REASONS: ReadonlySet<RefusalReason> = new Set(['response_rejected'])
+const RESPONSE_REASONS: ReadonlySet<RefusalReason> = new Set([
+  'credential_reflected',
+  'response_too_large',
+  'response_rejected',
+])
 
 export function signAttemptFailure(
   attempt: AttemptRecord,

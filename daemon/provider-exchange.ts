@@ -6,6 +6,7 @@ import type { Dispatch } from './dispatch-commit.js'
 import type { BrokerParts } from './parts.js'
 import { exchange, type ExchangeResult } from './provider/exchange.js'
 import { writeProviderRequest } from './provider/request-writer.js'
+import type { ResponseRefusal } from './provider/response-refusal.js'
 import { SecretScan } from './provider/secret-scan.js'
 import type { RefusalReason } from './refusals.js'
 import type { StoredResponse } from './stored-responses.js'
@@ -57,10 +58,16 @@ function endingOf(result: ExchangeResult): ExchangeEnding {
     case 'not_sent':
       return { kind: 'failure', reason: 'request_not_sent', error: result.error }
     case 'rejected':
-      return { kind: 'failure', reason: 'response_rejected', error: result.error }
+      return { kind: 'failure', reason: rejectionOf(result.reason), error: result.error }
     case 'unknown': {
       const reason = result.reason === 'deadline_passed' ? 'provider_timeout' : 'provider_lost'
       return { kind: 'failure', reason, error: result.error }
     }
   }
+}
+
+/** The two that call for a hand (change the credential, raise the limit) by name; every other flaw of an answer as one. */
+function rejectionOf(reason: ResponseRefusal): RefusalReason {
+  if (reason === 'credential_reflected' || reason === 'response_too_large') return reason
+  return 'response_rejected'
 }

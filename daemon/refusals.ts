@@ -247,6 +247,18 @@ export const REFUSALS = {
   // After the dispatch commit.
   custody_fault: fails('credential', 'a secret that decrypts', ['dispatched'], 'custody'),
   request_not_sent: fails('provider', 'a connection at the moment of writing', ['dispatched'], 'upstream'),
+  credential_reflected: fails(
+    'provider answer',
+    'an answer that holds no form of the credential',
+    ['dispatched'],
+    'response_rejected',
+  ),
+  response_too_large: fails(
+    'provider answer',
+    'an answer within the response limit',
+    ['dispatched'],
+    'response_rejected',
+  ),
   response_rejected: fails(
     'provider answer',
     'an answer that may be handed on',

@@ -177,7 +177,7 @@ describe('the secret', () => {
     ]
     const forms = [SECRET, Buffer.from(SECRET).toString('base64'), Buffer.from(SECRET).toString('hex')]
     for (const form of forms) expect(places.some(place => place.includes(form))).toBe(false)
-    expect(places[0]).toContain('response_rejected')
+    expect(places[0]).toContain('credential_reflected')
   })
 })
 

@@ -58,7 +58,11 @@ export const DISPATCHED_STORIES: Stories = {
     { timeoutMs: 1 },
     { atCutpoint: lingerAfter },
   ),
-  'response_rejected at dispatched': answeredBy(({ request, socket }) => answer(socket, request.head)),
+  'credential_reflected at dispatched': answeredBy(({ request, socket }) => answer(socket, request.head)),
+  'response_too_large at dispatched': answeredBy(({ socket }) => answer(socket, 'a'.repeat(70_000))),
+  'response_rejected at dispatched': answeredBy(
+    ({ socket }) => void socket.end('HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 0\r\n\r\n'),
+  ),
   'provider_lost at dispatched': answeredBy(({ socket }) => void socket.destroy()),
   'provider_timeout at dispatched': answeredBy(() => undefined, { timeoutMs: 300 }),
   'dispatch_fault at dispatched': answeredBy(
