@@ -1,12 +1,14 @@
-// chio operation list | show | cancel: what the kernel keeps of a client's operations, and the one way to take
-// back what was not started. The kernel decides who may read and cancel; nothing here is signed or settled.
+// chio operation list | show | outcome | cancel: what the kernel keeps of a client's operations, what the broker has
+// on record of one, and the one way to take back what was not started. Nothing here is signed or started.
 import { KernelClient } from '../client/kernel-client.js'
 import { systemClock } from '../native/clock.js'
 import { BrokerError } from '../protocol/errors.js'
 import type { OperationView } from '../protocol/kernel-rpc.js'
 import { beside } from './columns.js'
-import { readPins } from './host-session.js'
+import { readRecordedRun } from '../host/recorded-run.js'
+import { openHostSession, readPins } from './host-session.js'
 import { type CommonOptions, print } from './output.js'
+import { report } from './run-report.js'
 import { findState, layoutOfState } from './state.js'
 
 const MAXIMUM_LISTED = 1_000
@@ -41,6 +43,18 @@ export async function cancelOperation(id: string, options: CommonOptions): Promi
   const operationId = parseOperationId(id)
   const operation = await withKernel(options, kernel => kernel.call('cancel', { operationId }))
   print(options, { schema: 'chio.operation-cancelled.v1', operation }, showLines(operation))
+}
+
+/** Reads and verifies the recorded outcome of one of this user's own operations, as its run would have told it. */
+export async function showOutcome(id: string, options: CommonOptions): Promise<void> {
+  const operationId = parseOperationId(id)
+  const session = openHostSession(layoutOfState(findState(options.state)))
+  try {
+    const recorded = await readRecordedRun(session, operationId)
+    await report(session, { ...recorded, tool: null, timeline: [] }, { ...options, ownTool: false })
+  } finally {
+    session.close()
+  }
 }
 
 async function withKernel<T>(options: CommonOptions, ask: (kernel: KernelClient) => Promise<T>): Promise<T> {

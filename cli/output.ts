@@ -38,9 +38,10 @@ export function visible(text: string): string {
 }
 
 /** Foreign text with every line marked as whose words it is, so that none of it passes for ours. */
-export function marked(whose: string, text: string): string[] {
+export function marked(whose: string, text: string, stream?: string): string[] {
   const shown = text.trimEnd()
-  return shown === '' ? [] : shown.split('\n').map(line => `${whose} says | ${line}`)
+  const mark = stream === undefined ? `${whose} says` : `${whose} says (${stream})`
+  return shown === '' ? [] : shown.split('\n').map(line => `${mark} | ${line}`)
 }
 
 /** Prints an error and sets the exit code. An unexpected one keeps its stack: it is ours to mend. */

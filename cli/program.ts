@@ -10,7 +10,7 @@ import { revokeCapability } from './capability-revocation.js'
 import { listCredentials, provisionCredential } from './credential.js'
 import { runDoctor } from './doctor.js'
 import { initialise } from './init.js'
-import { cancelOperation, listOperations, showOperation } from './operation.js'
+import { cancelOperation, listOperations, showOperation, showOutcome } from './operation.js'
 import { type CommonOptions, fail } from './output.js'
 import { runTool } from './run.js'
 import { runSelftest } from './selftest.js'
@@ -73,6 +73,9 @@ function addOperation(program: Command): void {
     .option('--limit <n>', 'how many', '20')
     .action(listOperations)
   command(operation, 'show <id>', 'one operation').action(showOperation)
+  command(operation, 'outcome <id>', 'the recorded outcome of one operation; never sends anything').action(
+    showOutcome,
+  )
   command(operation, 'cancel <id>', 'take back an operation that was not started').action(cancelOperation)
 }
 

@@ -16,6 +16,11 @@ const TAG_BYTES = 16
 /** A derived identifier; anything else could name another place. */
 const ATTEMPT_ID = /^broker-attempt-[0-9a-f]{64}$/
 
+/** Encrypted: the exact bytes may hold sensitive content. */
+export type JournalFrame = 'request.frame' | 'response.frame'
+/** In clear: digests and identifiers only. */
+export type JournalDocument = 'outcome.json' | 'receipt.json' | 'registration.json'
+
 /** The journal of one attempt. */
 export class Journal {
   readonly directory: string
@@ -40,15 +45,12 @@ export class Journal {
   }
 
   /** Retains one exact frame, encrypted. */
-  async retainFrame(name: 'request.frame' | 'response.frame', frame: Uint8Array): Promise<void> {
+  async retainFrame(name: JournalFrame, frame: Uint8Array): Promise<void> {
     await this.#retain(name, seal(frame, this.#key, `${this.#attemptId}/${name}`))
   }
 
   /** Retains one document in clear: it holds digests and identifiers only. */
-  async retainDocument(
-    name: 'receipt.json' | 'outcome.json',
-    document: Uint8Array | JsonValue,
-  ): Promise<void> {
+  async retainDocument(name: JournalDocument, document: Uint8Array | JsonValue): Promise<void> {
     const bytes = document instanceof Uint8Array ? document : canonicalBytes(document)
     await this.#retain(name, Buffer.concat([bytes, Buffer.from('\n')]))
   }

@@ -1,7 +1,9 @@
 // Steps 1 to 3 of a run: reserve, register, prepare. Until its stream is prepared nothing was started, and whatever
 // fails gives the reservation back. Never starts, and holds at most one stream.
 import type { PreparedStream } from '../client/prepared-stream.js'
+import { encode } from '../protocol/codec.js'
 import type { BrokerRequest } from '../protocol/execute-request.js'
+import { AttemptRegistration } from '../protocol/registration.js'
 import {
   type AdmittedOperation,
   authorize,
@@ -89,7 +91,13 @@ async function openJournal(
 ): Promise<Journal> {
   try {
     const journal = await Journal.open(session.runsDirectory, admitted.attemptId, session.journalKey)
-    await journal.retainFrame('request.frame', stream.frame)
+    await Promise.all([
+      journal.retainFrame('request.frame', stream.frame),
+      journal.retainDocument(
+        'registration.json',
+        encode(AttemptRegistration, admitted.register.registration),
+      ),
+    ])
     return journal
   } catch (error) {
     stream.close()

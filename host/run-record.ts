@@ -8,6 +8,7 @@ import type { JsonValue } from '../protocol/json.js'
 import { SignedExecutionReceipt } from '../protocol/receipt.js'
 import type { AdmittedOperation } from './admission.js'
 import type { Journal } from './journal.js'
+import type { RetainedJournal } from './retained-journal.js'
 import type { SignedOutcome } from './settlement.js'
 
 export const OUTCOME_SCHEMA = 'chio.host-outcome.v1'
@@ -24,18 +25,33 @@ export async function retainOutcome(
   await journal.retainDocument('outcome.json', outcomeDocument(admitted, outcome, census))
 }
 
+/** Completes what a run that is gone did not live to retain. Nobody saw its cage: there is no census. */
+export async function retainRecord(
+  journal: RetainedJournal,
+  ids: Pick<AdmittedOperation, 'attemptId' | 'operationId'>,
+  outcome: SignedOutcome,
+): Promise<void> {
+  await journal.completeFrame('response.frame', encodeFrame(outcome.frame))
+  await journal.completeDocument('receipt.json', receiptBytes(outcome))
+  await journal.completeDocument('outcome.json', outcomeDocument(ids, outcome, null))
+}
+
 function receiptBytes(outcome: SignedOutcome): Uint8Array {
   return outcome.kind === 'response'
     ? encode(SignedExecutionReceipt, outcome.response.receipt)
     : encode(SignedExecutionFailureReceipt, outcome.failure.receipt)
 }
 
-function outcomeDocument(admitted: AdmittedOperation, outcome: SignedOutcome, census: Census): JsonValue {
+function outcomeDocument(
+  { attemptId, operationId }: Pick<AdmittedOperation, 'attemptId' | 'operationId'>,
+  outcome: SignedOutcome,
+  census: Census | null,
+): JsonValue {
   return {
     schema: OUTCOME_SCHEMA,
-    attemptId: admitted.attemptId,
+    attemptId,
     census: census as unknown as JsonValue,
-    operationId: admitted.operationId,
+    operationId,
     ...outcomeMembers(outcome),
   }
 }

@@ -25,7 +25,7 @@ export class Timeline {
     try {
       return await run()
     } finally {
-      this.steps.push({ name, startMs, durationMs: this.elapsedMs() - startMs })
+      this.steps.push({ name, startMs, durationMs: Math.round((this.elapsedMs() - startMs) * 1_000) / 1_000 })
     }
   }
 

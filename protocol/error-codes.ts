@@ -40,18 +40,18 @@ export const ERROR_CODES = {
   attempt_pending: row(
     'attempt_pending',
     75,
-    'the attempt is registered and not held: release it, or wait for its end',
+    'the attempt has not ended: wait, then read its outcome again: chio operation outcome',
   ),
   attempt_unknown: row(
     'attempt_unknown',
     1,
     'the broker holds no record of this attempt: nothing was dispatched',
   ),
-  outcome_undetermined: row(null, 75, 'never run it again before the record is read: chio operation show'),
+  outcome_undetermined: row(null, 75, 'never run it again before its record is read: chio operation outcome'),
   outcome_unknown: row(
     'outcome_unknown',
     75,
-    'never run it again: ask the provider what it did; the record stands: chio operation show',
+    'never run it again: ask the provider what it did; the record stands: chio operation outcome',
   ),
   interrupted: row(null, 1, 'nothing was started: run it again when you want to'),
   broker_restarted: row(
@@ -148,7 +148,7 @@ export const ERROR_CODES = {
 
   // Cage, machine, configuration.
   cage_refused: row(null, 1, 'read the named layer; nothing was launched: chio doctor'),
-  handoff_failed: row(null, 75, 'the stream is closed; read the recorded outcome: chio operation show'),
+  handoff_failed: row(null, 75, 'the stream is closed; read the recorded outcome: chio operation outcome'),
   hostile_environment: row(null, 1, 'unset the named variable or option and start again'),
   invalid_configuration: row(
     null,

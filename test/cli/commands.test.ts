@@ -117,16 +117,22 @@ describe('a command that is refused or fails exits 1 with a stable code', () => 
     expect(documentOf(ended.stderr)).toMatchObject({ schema: 'chio.error.v1', code, outcome: 'not_started' })
   })
 
-  test('a provider that answers what may not be handed on', async () => {
+  test('but 75 and not to be repeated where a provider answered what may not be handed on', async () => {
     world.provider.behave(({ socket }) => answer(socket, world.token))
     const ended = await say([...run(), '--json'])
+    const told = await say(run())
     world.provider.behave(({ socket }) => answer(socket, 'ok'))
-    expect(ended.status).toBe(1)
+    expect([ended.status, told.status]).toEqual([75, 75])
+    const text = told.stdout.replace(/\s+/g, ' ')
+    expect(text).toContain(
+      'the provider was reached and may have acted; its answer was refused: credential_reflected; do not repeat',
+    )
+    expect(text).toContain('expected an answer that holds no form of the credential')
     expect(documentOf(ended.stdout)).toMatchObject({
       schema: 'chio.run.v1',
       kind: 'failure',
       dispatchKnowledge: 'committed',
-      reason: 'response_rejected',
+      reason: 'credential_reflected',
     })
   })
 })
