@@ -35,6 +35,15 @@ export async function readSecret(input: AsyncIterable<Uint8Array>): Promise<Buff
   )
 }
 
+/** A terminal shows what is typed, and keeps it in its scrollback. */
+function refuseTerminal({ isTTY }: NodeJS.ReadStream): void {
+  if (!isTTY) return
+  throw new BrokerError(
+    'usage',
+    'secret refused: standard input is a terminal, where it would be shown; use < file or a pipe',
+  )
+}
+
 function placementOf(form: string): CredentialPlacement {
   try {
     return parsePlacement(form)
@@ -53,11 +62,12 @@ export async function provisionCredential(id: string, options: ProvisionOptions)
     provider: namedText(options.provider, '--provider'),
     version: 1,
   }
+  refuseTerminal(process.stdin)
   const secret = await readSecret(process.stdin)
   try {
     const receipt = await asAdministrator(layout, administrator =>
       administrator.provision({ credential, placement, secret }),
-    )
+    ).catch(existing(id))
     const document = {
       schema: 'chio.credential-provisioned.v1',
       credential,
@@ -69,6 +79,18 @@ export async function provisionCredential(id: string, options: ProvisionOptions)
     ])
   } finally {
     secret.fill(0)
+  }
+}
+
+/** The broker says `conflict` of a version that exists; versions are never replaced. */
+function existing(id: string): (error: unknown) => never {
+  return error => {
+    if (!isBrokerError(error) || error.code !== 'conflict') throw error
+    throw new BrokerError(
+      'credential_exists',
+      `credential refused: expected an id that is new, got ${id}, which exists in version 1; use another id (a rotation is not there yet)`,
+      { cause: error },
+    )
   }
 }
 
