@@ -10,12 +10,14 @@ import { reachableProgram } from '../selftest/program-copy.js'
 import { packageRoot } from '../native/index.js'
 import { resolve } from 'node:path'
 import { type CommonOptions, print } from './output.js'
-import { defaultState, layoutOfState } from './state.js'
+import { parseLocalProviders } from './local-provider.js'
+import { defaultState, layoutOfState, namedState } from './state.js'
 import { findGroup, findUser } from './users.js'
 
 export interface InitOptions extends CommonOptions {
   readonly singleUser?: boolean
   readonly client: readonly string[]
+  readonly localProvider: readonly string[]
 }
 
 /** Makes an installation and provisions both stores. */
@@ -27,7 +29,8 @@ export async function initialise(options: InitOptions): Promise<void> {
       'init refused: expected root, or --single-user, which protects against the caged tool only, not against other processes of this user',
     )
   }
-  const layout = layoutOfState(resolve(options.state ?? process.env['CHIO_STATE'] ?? defaultState()))
+  const layout = layoutOfState(resolve(options.state ?? namedState() ?? defaultState()))
+  const localProviders = parseLocalProviders(options.localProvider)
   const separate = isRoot && options.singleUser !== true
   const identities = separate ? makeUsers() : singleUser()
   const clients = separate ? clientUsers(options.client, identities) : [{ ...self(), gids: ownGroups() }]
@@ -37,7 +40,7 @@ export async function initialise(options: InitOptions): Promise<void> {
     administrator: self(),
     clients,
     tenantScope: 'default',
-    localProviders: [],
+    localProviders,
   }
   const keys = makeInstallation(plan)
   const programRoot = separate ? reachableProgram(layout.state).root : packageRoot()

@@ -127,6 +127,12 @@ function chio(): Command {
   command(program, 'init', 'make an installation')
     .option('--single-user', 'one uid for everything: protects against the caged tool only')
     .option('--client <user>', 'a user who may run tools; may be repeated', collect, [])
+    .option(
+      '--local-provider <host:port:ca>',
+      'a provider on this machine and the PEM file of its authority, for trying; may be repeated',
+      collect,
+      [],
+    )
     .action(initialise)
   command(program, 'up', 'run both daemons in the foreground').action(up)
   command(program, 'status', 'what broker and kernel say of themselves').action(showStatus)

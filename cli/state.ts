@@ -13,9 +13,14 @@ export function userState(environment: NodeJS.ProcessEnv = process.env): string 
   return join(environment['XDG_STATE_HOME'] ?? join(homedir(), '.local', 'state'), 'chio')
 }
 
+/** The folder that the environment names; an empty name is none. */
+export function namedState(environment: NodeJS.ProcessEnv = process.env): string | undefined {
+  return environment['CHIO_STATE'] || undefined
+}
+
 /** Finds the state folder of a command. @param flag value of --state. */
 export function findState(flag: string | undefined, environment: NodeJS.ProcessEnv = process.env): string {
-  const named = flag ?? environment['CHIO_STATE']
+  const named = flag ?? namedState(environment)
   if (named !== undefined) return resolve(named)
   const own = userState(environment)
   return existsSync(own) || !existsSync(SYSTEM_STATE) ? own : SYSTEM_STATE

@@ -66,6 +66,7 @@ export const ERROR_CODES = {
     1,
     'provision or enable the credential version: chio credential list',
   ),
+  credential_exists: row(null, 1, 'see what is stored: chio credential list'),
 
   // The kernel's own refusals: operations, grants, execution nonces.
   request_binding_mismatch: row(
@@ -148,6 +149,7 @@ export const ERROR_CODES = {
 
   // Cage, machine, configuration.
   cage_refused: row(null, 1, 'read the named layer; nothing was launched: chio doctor'),
+  tool_refused: row(null, 1, 'check the path of the tool, its mode and its first line; nothing was reserved'),
   handoff_failed: row(null, 75, 'the stream is closed; read the recorded outcome: chio operation outcome'),
   hostile_environment: row(null, 1, 'unset the named variable or option and start again'),
   invalid_configuration: row(
@@ -156,6 +158,11 @@ export const ERROR_CODES = {
     'correct the named member of the configuration: chio doctor checks the whole',
   ),
   unsupported_platform: row(null, 1, 'run on Linux 5.10 or later'),
+  installation_exists: row(
+    null,
+    1,
+    'use the one that is there: chio up; or name another folder with --state',
+  ),
   store_missing: row(null, 1, 'provision the store once: chio init'),
   store_replaced: row(
     null,

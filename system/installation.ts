@@ -20,14 +20,14 @@ import { retainFileNow } from './retained-file.js'
 
 /**
  * Makes an installation.
- * @throws BrokerError `conflict` when STATE already holds one; nothing is changed then. `custody` when a folder of
+ * @throws BrokerError `installation_exists` when STATE already holds one; nothing is changed then. `custody` when a folder of
  * it stands already and is another uid's.
  */
 export function makeInstallation(plan: InstallationPlan): InstallationKeys {
   const { layout } = plan
   if (existsSync(layout.broker.config) || existsSync(layout.kernel.config)) {
     throw new BrokerError(
-      'conflict',
+      'installation_exists',
       `init refused: ${layout.state} already holds an installation; name another --state`,
     )
   }

@@ -51,7 +51,7 @@ describe('a single user', () => {
     }
     const again = await user.say(['init', '--single-user', '--json'])
     expect(again.status).toBe(1)
-    expect(documentOf(again.stderr)).toMatchObject({ code: 'conflict' })
+    expect(documentOf(again.stderr)).toMatchObject({ code: 'installation_exists' })
   })
 
   test('is told by status that nothing serves yet', async () => {
