@@ -14,8 +14,9 @@ import {
   SignedAdminMutationReceipt,
   verifyMutationReceipt,
 } from '../protocol/credential-mutation.js'
-import type { CredentialRef } from '../protocol/destination.js'
+import { CredentialRef } from '../protocol/destination.js'
 import type { BrokerOperation } from '../protocol/envelope.js'
+import { BrokerError } from '../protocol/errors.js'
 import { checkGrant, Grant } from '../protocol/grant.js'
 import { grantRevocationId } from '../protocol/hold.js'
 import { GrantReference } from '../protocol/kernel-rpc.js'
@@ -62,9 +63,15 @@ export class Administrator {
       schema: 'chio.broker-credential-mutation.v2',
     }
     checkMutation(mutation)
-    const answer = await this.#tellBroker('provision', CredentialMutation, mutation)
+    const signed = this.#authorize('provision', encode(CredentialMutation, mutation))
+    const answer = await this.broker.administer(
+      { ...signed.request, operation: 'provision' },
+      signed.authorization,
+    )
     const receipt = decode(SignedAdminMutationReceipt, answer, 'mutation receipt')
-    return verifyMutationReceipt(receipt, this.broker.pins.receiptKey)
+    verifyMutationReceipt(receipt, this.broker.pins.receiptKey)
+    checkReceiptOf(receipt, { ...signed.statement, tenantScope: this.tenantScope }, mutation)
+    return receipt
   }
 
   /** References and placements of all stored credentials; never a value. */
@@ -115,11 +122,30 @@ export class Administrator {
       issuedAtUnixSeconds: unixSeconds(this.#options.clock),
       lifetimeSeconds: TOKEN_LIFETIME_SECONDS,
     }
-    return { request, authorization: signAdminRequest(request, statement, this.#options.key) }
+    return { request, statement, authorization: signAdminRequest(request, statement, this.#options.key) }
   }
 
   async #tellBroker<T>(operation: BrokerOperation, codec: Codec<T>, document: T): Promise<Uint8Array> {
     const { request, authorization } = this.#authorize(operation, encode(codec, document))
     return this.broker.administer({ ...request, operation }, authorization)
   }
+}
+
+/** A receipt of another command proves nothing about this one, however well it is signed. */
+function checkReceiptOf(
+  { body }: SignedAdminMutationReceipt,
+  told: { readonly requestId: string; readonly tenantScope: string },
+  { credential, mutation }: CredentialMutation,
+): void {
+  const other =
+    (body.requestId !== told.requestId && 'requestId') ||
+    (body.tenantScope !== told.tenantScope && 'tenantScope') ||
+    (body.operation !== mutation && 'operation') ||
+    (Buffer.compare(encode(CredentialRef, body.credential), encode(CredentialRef, credential)) !== 0 &&
+      'credential')
+  if (other === false) return
+  throw new BrokerError(
+    'authorization_denied',
+    `mutation receipt ${other} refused: expected the one of this command; see chio credential list`,
+  )
 }

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { nativePath } from '../../native/index.js'
+import { issueTrialGrant } from '../../selftest/trial-grant.js'
 import { fullCount, isFullRun } from '../support/counts.js'
 import { startHost, untilItStands } from '../support/host-child.js'
 import { startKernelOf } from '../support/kernel-of-trial.js'
@@ -19,14 +20,17 @@ const SETTLEMENT_MS = 30_000 + TIMEOUT_MS + 10_000 + 1_000
 vi.setConfig({ testTimeout: isFullRun ? 600_000 : 60_000 })
 
 let world: TrialWorld
+let grantId: string
 beforeAll(async () => {
   world = await TrialWorld.begin({ executionNonceSeconds: 8 })
+  const wanted = { url: world.provider.url('/issues'), maximumExecutions: 1_000, lifetimeSeconds: 3_600 }
+  grantId = (await issueTrialGrant(world.trial, { ...wanted, grantId: 'grant-long' })).grantId
 })
 afterAll(() => world?.end())
 
 /** Kills a host so long after its reservation. @returns the operation. */
 async function killedAfter(milliseconds: number): Promise<string> {
-  const order = { grantId: world.grant.grantId, tool: [nativePath('chio-exec')], timeoutMs: TIMEOUT_MS }
+  const order = { grantId, tool: [nativePath('chio-exec')], timeoutMs: TIMEOUT_MS }
   const host = startHost(world.trial, [order])
   for (;;) {
     const { operationId } = await host.next()
@@ -70,11 +74,8 @@ describe('a host killed at any moment', () => {
     const later = await startKernelOf(world.trial, { aheadMs: SETTLEMENT_MS })
     try {
       for (const operationId of killed) {
-        const agreed = async (): Promise<boolean> => {
-          const found = await records(operationId)
-          return AGREED.some(one => one.operation === found.operation && one.attempt === found.attempt)
-        }
-        await expect.poll(agreed, { timeout: 15_000 }).toBe(true)
+        const patience = { timeout: isFullRun ? 60_000 : 15_000 }
+        await expect.poll(() => records(operationId), patience).toBeOneOf(AGREED)
       }
     } finally {
       await later.kill()
@@ -93,7 +94,7 @@ describe('a host killed at any moment', () => {
 })
 
 async function startedAndKilled(): Promise<{ operationId: string; settlesAtUnixMs: number }> {
-  const order = { grantId: world.grant.grantId, tool: [nativePath('chio-exec')], timeoutMs: TIMEOUT_MS }
+  const order = { grantId, tool: [nativePath('chio-exec')], timeoutMs: TIMEOUT_MS }
   const host = startHost(world.trial, [{ ...order, moment: 'after start' }])
   const operationId = (await untilItStands(host)) ?? ''
   await host.kill()
