@@ -1,10 +1,11 @@
 // Opens the calling user as a host of an installation: pins, caller key, journal key.
-import { lstatSync, readFileSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { parseHostPins } from '../host/pins.js'
 import { type HostSession, openHost } from '../host/session.js'
 import { systemClock } from '../native/clock.js'
-import { BrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { signingKey } from '../protocol/keys.js'
+import { readAdministratorsFile } from '../system/administrators-file.js'
 import { readKey } from '../system/key-file.js'
 import { hostLayout, type Layout } from '../system/layout.js'
 
@@ -12,8 +13,9 @@ import { hostLayout, type Layout } from '../system/layout.js'
 export function readPins(layout: Layout) {
   let bytes: Uint8Array
   try {
-    bytes = readFileSync(layout.pins)
+    bytes = readAdministratorsFile(layout.pins)
   } catch (cause) {
+    if (isBrokerError(cause)) throw cause
     if ((cause as NodeJS.ErrnoException).code === 'EACCES') throw noClient(cause)
     throw new BrokerError(
       'invalid_configuration',

@@ -1,9 +1,9 @@
 // The uids of an installation: one for each process that must not reach another's keys. They are written
 // once by `init` and read by whatever starts the processes.
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { BrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { parseStrictJson } from '../protocol/json.js'
+import { readAdministratorsFile } from './administrators-file.js'
 
 export const IDENTITIES_SCHEMA = 'chio.installation.v1'
 
@@ -55,8 +55,9 @@ export function encodeIdentities({ broker, kernel, cage }: Identities): Uint8Arr
 export function readIdentities(path: string): Identities {
   let bytes: Uint8Array
   try {
-    bytes = readFileSync(path)
+    bytes = readAdministratorsFile(path)
   } catch (cause) {
+    if (isBrokerError(cause)) throw cause
     throw new BrokerError(
       'invalid_configuration',
       `no installation at ${path}: run chio init, or name another --state`,

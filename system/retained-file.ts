@@ -80,14 +80,15 @@ export function createFile(path: string, bytes: Uint8Array, mode: number): void 
 
 export interface RetainedFileRules {
   readonly maximumBytes: number
-  readonly ownerUid: number
+  /** One uid, or any of several. */
+  readonly ownerUid: number | readonly number[]
   /** Mode bits that must not be set, 0o077 for a private file. */
   readonly forbiddenMode: number
 }
 
 /** Reads a file whose owner, mode and links are judged on the open descriptor. @throws BrokerError `custody`. */
 export function readRetainedFile(path: string, rules: RetainedFileRules): Uint8Array {
-  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  const descriptor = openNoLink(path)
   try {
     const stats = fstatSync(descriptor)
     assertRules(path, stats, rules)
@@ -104,9 +105,19 @@ export function readRetainedFile(path: string, rules: RetainedFileRules): Uint8A
   }
 }
 
+function openNoLink(path: string): number {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error
+    throw refused(path, 'a file', 'a symbolic link', error)
+  }
+}
+
 function assertRules(path: string, stats: Stats, rules: RetainedFileRules): void {
   if (!stats.isFile()) throw refused(path, 'a regular file', 'another kind of file')
-  if (stats.uid !== rules.ownerUid) throw refused(path, `owner uid ${rules.ownerUid}`, `${stats.uid}`)
+  const owners = [rules.ownerUid].flat()
+  if (!owners.includes(stats.uid)) throw refused(path, `owner uid ${owners.join(' or ')}`, `${stats.uid}`)
   if ((stats.mode & rules.forbiddenMode) !== 0) {
     throw refused(path, `no mode bit of 0${rules.forbiddenMode.toString(8)}`, modeText(stats))
   }
