@@ -1,5 +1,5 @@
 // The request of a run as an operator names it: a body from a file or standard input, headers as name:value.
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 import type { HeaderField } from '../protocol/destination.js'
 import { BrokerError } from '../protocol/errors.js'
 import {
@@ -13,7 +13,7 @@ export function readBody(source: string | undefined): Uint8Array {
   if (source === undefined) return new Uint8Array(0)
   let body: Uint8Array
   try {
-    body = readFileSync(source === '-' ? 0 : source)
+    body = readBounded(source)
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'a fault'
     throw new BrokerError('usage', `--body refused: expected a readable file, got ${code}`, { cause })
@@ -21,8 +21,25 @@ export function readBody(source: string | undefined): Uint8Array {
   if (body.length <= MAXIMUM_BODY_BYTES) return body
   throw new BrokerError(
     'invalid_request',
-    `--body refused: expected at most ${MAXIMUM_BODY_BYTES} bytes, got ${body.length}`,
+    `--body refused: expected at most ${MAXIMUM_BODY_BYTES} bytes, got more`,
   )
+}
+
+/** At most one byte more than a body may have: a source need not have an end. */
+function readBounded(source: string): Uint8Array {
+  const descriptor = source === '-' ? 0 : openSync(source, 'r')
+  try {
+    const buffer = Buffer.alloc(MAXIMUM_BODY_BYTES + 1)
+    let length = 0
+    while (length < buffer.length) {
+      const count = readSync(descriptor, buffer, length, buffer.length - length, null)
+      if (count === 0) break
+      length += count
+    }
+    return buffer.subarray(0, length)
+  } finally {
+    if (descriptor !== 0) closeSync(descriptor)
+  }
 }
 
 /** Reads one `name:value`; the name is lowered, spaces around the value are not part of it (RFC 9110 §5.5). */

@@ -90,6 +90,10 @@ describe('a body', () => {
     expect(readBody(join(folder, 'body'))).toHaveLength(524_288)
   })
 
+  test('is refused from a source without an end', async () => {
+    expect(await codeOf(() => readBody('/dev/zero'))).toBe('invalid_request')
+  })
+
   test('is refused one byte above the limit, and where there is no file to read', async () => {
     writeFileSync(join(folder, 'body'), Buffer.alloc(524_289))
     expect(await codeOf(() => readBody(join(folder, 'body')))).toBe('invalid_request')
