@@ -70,7 +70,12 @@ function checkAgainstGrant(request: BrokerRequest, grant: Grant): void {
     refuse('body', `at most ${grant.maximumBodyBytes} bytes`, `${request.body.length}`)
   }
   const foreign = request.headers.find(field => !grant.allowedCallerHeaders.includes(field.name))
-  if (foreign !== undefined) refuse(`header ${foreign.name}`, 'a header that the grant allows', 'another')
+  if (foreign !== undefined) refuse(`header ${foreign.name}`, allowedHeaders(grant), 'another')
+}
+
+function allowedHeaders({ allowedCallerHeaders }: Grant): string {
+  if (allowedCallerHeaders.length === 0) return 'no header, since the grant allows none'
+  return `a header that the grant allows (${allowedCallerHeaders.join(', ')})`
 }
 
 function refuse(member: string, expected: string, got: string): never {
