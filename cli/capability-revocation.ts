@@ -1,5 +1,5 @@
 // chio capability revoke: the broker first, since its own list works with the kernel silent; then the
-// kernel. What each stored is printed; one that is missing is exit 69, and repeating is safe.
+// kernel. A grant that a kernel which answers does not hold is refused, and the broker is not told. What each stored is printed; one that is missing is exit 69, and repeating is safe.
 import type { Administrator } from '../client/administrator.js'
 import type { CredentialRef } from '../protocol/destination.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
@@ -24,7 +24,9 @@ export async function revokeCapability(grant: string, options: CommonOptions): P
   const layout = layoutOfState(findState(options.state))
   const { broker, kernel } = await asAdministrator(layout, async administrator => {
     const credential = await credentialOf(administrator, grantId)
-    const told = await attempt(() => administrator.revokeAtBroker(grantId, credential))
+    // Nothing is put on the broker's list for a slip of the pen; the kernel's own refusal is the answer.
+    if (credential === 'not shown') await administrator.revokeAtKernel(grantId)
+    const told = await attempt(() => administrator.revokeAtBroker(grantId, known(credential)))
     return { broker: told, kernel: await attempt(() => administrator.revokeAtKernel(grantId)) }
   })
   const document = { schema: 'chio.capability-revoked.v1', grantId, broker, kernel }
@@ -33,12 +35,19 @@ export async function revokeCapability(grant: string, options: CommonOptions): P
     process.exitCode = ERROR_CODES.authority_unavailable.exitCode
 }
 
-async function credentialOf(administrator: Administrator, grantId: string): Promise<CredentialRef> {
+/** A grant that the kernel does not show may be another client's: only its revocation tells it from none. */
+type Sought = CredentialRef | 'kernel silent' | 'not shown'
+
+function known(credential: Sought): CredentialRef {
+  return typeof credential === 'string' ? UNKNOWN_CREDENTIAL : credential
+}
+
+async function credentialOf(administrator: Administrator, grantId: string): Promise<Sought> {
   try {
     return (await administrator.kernel.call('show_grant', { grantId })).grant.credential
   } catch (error) {
     if (!isBrokerError(error)) throw error
-    return UNKNOWN_CREDENTIAL
+    return error.code === 'grant_unknown' ? 'not shown' : 'kernel silent'
   }
 }
 

@@ -10,7 +10,10 @@ import { GRANT_SCHEMA, type Grant } from '../protocol/grant.js'
 import type { GrantView } from '../protocol/kernel-rpc.js'
 import { MAXIMUM_BODY_BYTES, MAXIMUM_RESPONSE_BYTES } from '../protocol/limits.js'
 import { asAdministrator } from './administrator.js'
+import { beside } from './columns.js'
 import { parseSeconds } from './duration.js'
+import { grantEnd } from './grant-state.js'
+import { withKernel } from './kernel-call.js'
 import { type CommonOptions, print } from './output.js'
 import { findState, layoutOfState } from './state.js'
 import { callerKeyOf, findUser } from './users.js'
@@ -88,13 +91,13 @@ function wholeNumber(text: string, option: string, minimum: number, maximum: num
   throw new BrokerError('usage', `${option} refused: expected a whole number from ${minimum} to ${maximum}`)
 }
 
-/** Lists grants: all of them for an administrator, a client's own otherwise. */
+/** Lists grants: a client's own; all of them for a peer without a caller key, such as root. */
 export async function listCapabilities(options: CommonOptions): Promise<void> {
-  const layout = layoutOfState(findState(options.state))
-  const { grants } = await asAdministrator(layout, administrator =>
-    administrator.kernel.call('list_grants', { limit: MAXIMUM_LISTED }),
+  const { grants } = await withKernel(options, kernel =>
+    kernel.call('list_grants', { limit: MAXIMUM_LISTED }),
   )
-  const lines = grants.map(lineOf)
+  const now = unixSeconds(systemClock)
+  const lines = grants.flatMap(view => listLines(view, now))
   print(
     options,
     { schema: 'chio.capability-list.v1', grants },
@@ -102,10 +105,16 @@ export async function listCapabilities(options: CommonOptions): Promise<void> {
   )
 }
 
-function lineOf({ grant, executions, revoked }: GrantView): string {
-  const { destination, credential } = grant
+/** What is left of a grant stands beside its id, what it permits below. */
+function listLines(view: GrantView, nowUnixSeconds: number): string[] {
+  const { credential, destination, expiresAtUnixSeconds, grantId, maximumExecutions } = view.grant
+  const end = grantEnd(view, nowUnixSeconds)
   const origin = `${destination.method} https://${destination.normalizedHost}:${destination.explicitPort}`
-  const left = revoked ? 'revoked' : `${executions} of ${grant.maximumExecutions} used`
-  const until = new Date(grant.expiresAtUnixSeconds * 1_000).toISOString()
-  return `${grant.grantId}  ${origin}${destination.exactPathAndQuery}  ${credential.credentialId}  ${left}  until ${until}`
+  const until = new Date(expiresAtUnixSeconds * 1_000).toISOString().slice(0, 19)
+  const used = `${view.executions} of ${maximumExecutions} used`
+  return [
+    `${grantId}  ${end === null ? used : `${used}, ${end.word}`}`,
+    ...beside('', `${origin}${destination.exactPathAndQuery}`, 2),
+    ...beside('', `${credential.credentialId}, until ${until}Z`, 2),
+  ]
 }

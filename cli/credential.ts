@@ -4,6 +4,7 @@ import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { MAXIMUM_SECRET_BYTES } from '../protocol/limits.js'
 import { type CredentialPlacement, parsePlacement } from '../protocol/placement.js'
 import { asAdministrator } from './administrator.js'
+import { beside } from './columns.js'
 import { namedText } from './named-text.js'
 import { type CommonOptions, print } from './output.js'
 import { findState, layoutOfState } from './state.js'
@@ -98,9 +99,11 @@ function existing(id: string): (error: unknown) => never {
 export async function listCredentials(options: CommonOptions): Promise<void> {
   const layout = layoutOfState(findState(options.state))
   const credentials = await asAdministrator(layout, administrator => administrator.credentials())
-  const lines = credentials.map(({ credential, enabled, placement }) => {
+  const lines = credentials.flatMap(({ credential, enabled, placement }) => {
     const { credentialId, provider, version } = credential
-    return `${credentialId} version ${version}  provider ${provider}  ${placementText(placement)}  ${enabled ? 'enabled' : 'disabled'}`
+    const state = enabled ? 'enabled' : 'disabled'
+    const line = `${credentialId} version ${version}  provider ${provider}  ${placementText(placement)}  ${state}`
+    return line.length <= 80 ? [line] : beside('', line, 0)
   })
   print(
     options,

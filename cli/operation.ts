@@ -1,12 +1,11 @@
 // chio operation list | show | outcome | cancel: what the kernel keeps of a client's operations, what the broker has
 // on record of one, and the one way to take back what was not started. Nothing here is signed or started.
-import { KernelClient } from '../client/kernel-client.js'
-import { systemClock } from '../native/clock.js'
 import { BrokerError } from '../protocol/errors.js'
 import type { OperationView } from '../protocol/kernel-rpc.js'
 import { beside } from './columns.js'
 import { readRecordedRun } from '../host/recorded-run.js'
-import { openHostSession, readPins } from './host-session.js'
+import { openHostSession } from './host-session.js'
+import { withKernel } from './kernel-call.js'
 import { type CommonOptions, print } from './output.js'
 import { report } from './run-report.js'
 import { findState, layoutOfState } from './state.js'
@@ -54,15 +53,6 @@ export async function showOutcome(id: string, options: CommonOptions): Promise<v
     await report(session, { ...recorded, tool: null, timeline: [] }, { ...options, ownTool: false })
   } finally {
     session.close()
-  }
-}
-
-async function withKernel<T>(options: CommonOptions, ask: (kernel: KernelClient) => Promise<T>): Promise<T> {
-  const kernel = new KernelClient(readPins(layoutOfState(findState(options.state))).kernel, systemClock)
-  try {
-    return await ask(kernel)
-  } finally {
-    kernel.close()
   }
 }
 
