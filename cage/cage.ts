@@ -141,7 +141,7 @@ export class ArmedCage {
   go(): RunningCage {
     if (this.#used) throw consumed('go')
     this.#used = true
-    return new RunningCage(this.#cage.process, this.#cage.deadline)
+    return new RunningCage(this.#cage.process, this.#cage.deadline, this.#cage.policy.tool.path)
   }
 
   async close(): Promise<void> {

@@ -40,6 +40,27 @@ export function refusedCheck(check: string, expected: string, got: string): Cage
   return new CageRefusal({ call: check, errno: null }, sentence)
 }
 
+/** The tool is no program for this machine: seen by the kernel alone, at the exec. Any other refusal stays as it is. */
+export function refusedExec(error: unknown, path: string): CageRefusal {
+  const refusal = refusedBy(error, 'exec')
+  if (refusal.errnoName !== 'ENOEXEC') return refusal
+  const got = `${refusal.failingCall} failed with ENOEXEC`
+  const sentence = `cage refused: tool ${path}: expected a program of this machine, got ${got}; check its first line and its architecture`
+  return new CageRefusal({ call: refusal.failingCall, errno: 'ENOEXEC' }, sentence, refusal)
+}
+
+/** What of a tool cannot be started, and what to do about it. Judged before anything is reserved or launched. */
+export interface ToolFault {
+  readonly expected: string
+  readonly got: string
+  readonly next: string
+}
+
+export function refusedTool(path: string, { expected, got, next }: ToolFault): BrokerError {
+  const sentence = `tool ${path} refused: expected ${expected}, got ${got}; ${next}`
+  return new BrokerError('tool_refused', sentence, { outcome: 'not_started' })
+}
+
 /** What a native or file-system error of ours becomes. */
 export function refusedBy(error: unknown, call: string): CageRefusal {
   if (error instanceof CageRefusal) return error

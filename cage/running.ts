@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import { sendDescriptors } from '../native/index.js'
 import type { CageProcess, ToolEnd } from './cage-process.js'
 import { ENDED, receiveWord } from './channel.js'
-import { refusedBy, refusedCheck } from './refusal.js'
+import { refusedCheck, refusedExec } from './refusal.js'
 import type { ToolOutput } from './stdio.js'
 
 export interface FinishedTool extends ToolEnd {
@@ -19,14 +19,16 @@ export interface FinishedTool extends ToolEnd {
 export class RunningCage {
   readonly #process: CageProcess
   readonly #deadline: () => bigint
+  readonly #toolPath: string
   /** The exec happened, or cage-init died; rejects with a CageRefusal that names the failing exec. */
   readonly started: Promise<void>
   /** Every process of the cage is gone; rejects when the tool never ran. */
   readonly finished: Promise<FinishedTool>
 
-  constructor(process: CageProcess, deadline: () => bigint) {
+  constructor(process: CageProcess, deadline: () => bigint, toolPath: string) {
     this.#process = process
     this.#deadline = deadline
+    this.#toolPath = toolPath
     this.started = this.#start()
     this.finished = this.#finish()
     // Whoever awaits one of the two sees the refusal; the other must not end the host.
@@ -42,7 +44,7 @@ export class RunningCage {
       if (word !== ENDED) throw refusedCheck('cage-init', 'the exec of the tool', 'another word')
     } catch (error) {
       await this.#process.end(this.#deadline()).catch(() => undefined)
-      throw refusedBy(error, 'exec')
+      throw refusedExec(error, this.#toolPath)
     }
     this.#process.closeControl()
   }

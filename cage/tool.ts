@@ -4,12 +4,22 @@
  * Reads the first line of the named file; runs nothing.
  * Source: execve(2), interpreter scripts.
  */
-import { accessSync, closeSync, constants, openSync, readSync, realpathSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
 import { basename, isAbsolute, resolve } from 'node:path'
+import { type BrokerError, isBrokerError } from '../protocol/errors.js'
 import { readHostView } from './placement.js'
 import { TOOL_FOLDER, givenTool, isInView } from './plan.js'
 import type { FilterProfile, GivenFile, ToolCommand } from './policy.js'
-import { refusedBy, refusedCheck } from './refusal.js'
+import { refusedTool } from './refusal.js'
 
 export interface ResolvedTool {
   readonly tool: ToolCommand
@@ -25,6 +35,9 @@ const SEARCH_FOLDERS = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin']
 /** BINPRM_BUF_SIZE of the kernel. */
 const FIRST_LINE_MAXIMUM_BYTES = 256
 
+/** The first bytes of a program that the kernel loads itself. */
+const ELF_MAGIC = '\x7fELF'
+
 function isProgram(path: string): boolean {
   try {
     accessSync(path, constants.X_OK)
@@ -34,12 +47,36 @@ function isProgram(path: string): boolean {
   }
 }
 
-function findProgram(name: string): string {
-  if (name.includes('/')) return resolve(name)
-  const found = SEARCH_FOLDERS.map(folder => `${folder}/${name}`).find(isProgram)
-  if (found === undefined)
-    throw refusedCheck('tool', `a program in ${SEARCH_FOLDERS.join(', ')}`, 'none of that name')
-  return found
+function searched(name: string): string | undefined {
+  return SEARCH_FOLDERS.map(folder => `${folder}/${name}`).find(isProgram)
+}
+
+function pathOf(command: string): string {
+  if (command.includes('/')) return resolve(command)
+  const found = searched(command)
+  if (found !== undefined) return found
+  const isHere = existsSync(resolve(command))
+  throw refusedTool(command, {
+    expected: `a program in ${SEARCH_FOLDERS.join(', ')}`,
+    got: isHere ? 'a file of the working folder' : 'none of that name',
+    next: isHere ? `give its path: ./${command}` : 'give its path',
+  })
+}
+
+/** Refuses what no exec could start, with what to do about it. */
+function checkFile(path: string): void {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) {
+    throw refusedTool(path, { expected: 'a file', got: 'no such file', next: 'correct its path' })
+  }
+  if (!stats.isFile()) {
+    const got = stats.isDirectory() ? 'a directory' : 'neither file nor directory'
+    throw refusedTool(path, { expected: 'a file', got, next: 'give the path of the program itself' })
+  }
+  if (!isProgram(path)) {
+    const next = `make it executable: chmod +x ${path}`
+    throw refusedTool(path, { expected: 'a file that may be executed', got: 'one that may not', next })
+  }
 }
 
 function firstLine(path: string): string {
@@ -53,16 +90,30 @@ function firstLine(path: string): string {
   }
 }
 
+interface Interpreter {
+  readonly path: string
+  readonly argument: string | null
+}
+
 /** `#!/usr/bin/env NAME` names a program to be searched; otherwise interpreter and at most one argument. */
-function interpreterOf(line: string): { path: string; argument: string | null } | null {
-  const match = /^#!\s*(\S+)(?:\s+(.*\S))?\s*$/.exec(line)
-  if (match === null) return null
-  const [, interpreter = '', argument] = match
-  if (basename(interpreter) !== 'env') return { path: interpreter, argument: argument ?? null }
-  if (argument === undefined || /[\s=]|^-/.test(argument)) {
-    throw refusedCheck('tool', 'a script whose first line names its interpreter plainly', 'env with options')
+function interpreterOf(script: string, line: string): Interpreter {
+  const [, named, argument] = /^#!\s*(\S+)(?:\s+(.*\S))?\s*$/.exec(line) ?? []
+  if (named === undefined) throw badInterpreter(script, 'a #! line that names one', 'one that names none')
+  const isEnv = basename(named) === 'env'
+  if (isEnv && (argument === undefined || /[\s=]|^-/.test(argument))) {
+    throw badInterpreter(script, 'a first line that names it plainly', 'env with options')
   }
-  return { path: findProgram(argument), argument: null }
+  const path = isEnv ? searched(argument ?? '') : named
+  if (path === undefined || !isAbsolute(path) || !isInView(path, { readOnly: [] }, readHostView())) {
+    throw badInterpreter(script, 'one below /usr', 'one from elsewhere')
+  }
+  if (!isProgram(path)) throw badInterpreter(script, 'a program', `none at ${path}`)
+  return { path, argument: isEnv ? null : (argument ?? null) }
+}
+
+function badInterpreter(script: string, expected: string, got: string): BrokerError {
+  const next = 'correct its #! line'
+  return refusedTool(script, { expected: `an interpreter: ${expected}`, got, next })
 }
 
 function profileOf(interpreter: string): FilterProfile {
@@ -72,12 +123,8 @@ function profileOf(interpreter: string): FilterProfile {
 }
 
 function scriptCommand(script: string, line: string, args: readonly string[]): ResolvedTool {
-  const interpreter = interpreterOf(line)!
-  const view = readHostView()
-  if (!isAbsolute(interpreter.path) || !isInView(interpreter.path, { readOnly: [] }, view)) {
-    throw refusedCheck('tool', 'an interpreter below /usr', 'one from elsewhere')
-  }
-  const given = isInView(script, { readOnly: [] }, view) ? null : givenTool(script)
+  const interpreter = interpreterOf(script, line)
+  const given = isInView(script, { readOnly: [] }, readHostView()) ? null : givenTool(script)
   const options = interpreter.argument === null ? [] : [interpreter.argument]
   const argv = [interpreter.path, ...options, given?.at ?? script, ...args]
   return {
@@ -87,15 +134,35 @@ function scriptCommand(script: string, line: string, args: readonly string[]): R
   }
 }
 
-/** @throws CageRefusal when there is no such file, or its interpreter is not in the cage's view. */
+function programCommand(path: string, args: readonly string[]): ResolvedTool {
+  const argv0 = isInView(path, { readOnly: [] }, readHostView()) ? path : `${TOOL_FOLDER}/${basename(path)}`
+  return { tool: { path, argv: [argv0, ...args] }, files: [], profile: profileOf(path) }
+}
+
+function resolved(path: string, args: readonly string[]): ResolvedTool {
+  checkFile(path)
+  const line = firstLine(path)
+  if (line.startsWith('#!')) return scriptCommand(path, line, args)
+  if (line.startsWith(ELF_MAGIC)) return programCommand(path, args)
+  throw refusedTool(path, {
+    expected: 'a script with a #! line or an ELF program',
+    got: line === '' ? 'an empty first line' : 'neither',
+    next: 'add a #! line, such as #!/bin/sh',
+  })
+}
+
+/** @throws BrokerError tool_refused when the tool cannot be started because of what it is; nothing was done then. */
 export function resolveTool(command: string, args: readonly string[] = []): ResolvedTool {
+  const path = pathOf(command)
   try {
-    const path = findProgram(command)
-    const line = firstLine(path)
-    if (line.startsWith('#!')) return scriptCommand(path, line, args)
-    const argv0 = isInView(path, { readOnly: [] }, readHostView()) ? path : `${TOOL_FOLDER}/${basename(path)}`
-    return { tool: { path, argv: [argv0, ...args] }, files: [], profile: profileOf(path) }
+    return resolved(path, args)
   } catch (error) {
-    throw refusedBy(error, 'tool')
+    if (isBrokerError(error)) throw error
+    const { code = 'an unknown error' } = error as NodeJS.ErrnoException
+    throw refusedTool(path, {
+      expected: 'a file that can be read',
+      got: code,
+      next: 'check its path and mode',
+    })
   }
 }

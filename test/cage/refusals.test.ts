@@ -169,6 +169,8 @@ describe('a tool that cannot run', () => {
     ).go()
     const refusal = await refusalOf(() => running.started)
     expect(refusal).toMatchObject({ failingCall: 'execveat', errnoName: 'ENOEXEC' })
+    expect(refusal.message).toContain(`tool ${path}: expected a program of this machine`)
+    expect(refusal.message).not.toContain('doctor')
     await refusalOf(() => running.finished)
   })
 

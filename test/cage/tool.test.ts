@@ -1,7 +1,7 @@
 /**
  * What an operator names, as one exec; and what a tool says, as safe text.
  */
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { escapeForTerminal } from '../../cage/stdio.js'
@@ -11,17 +11,32 @@ import { openFolder, runCaged } from '../support/cage.js'
 const folder = openFolder()
 afterAll(() => folder.remove())
 
-function script(name: string, content: string): string {
+function script(name: string, content: string, mode = 0o700): string {
   const path = join(folder.path, name)
   writeFileSync(path, content)
-  chmodSync(path, 0o700)
+  chmodSync(path, mode)
   return path
+}
+
+function thrownBy(action: () => unknown): unknown {
+  try {
+    return action()
+  } catch (error) {
+    return error
+  }
+}
+
+/** Refused as the tool that it is, and never as a fault of the machine. */
+function expectRefusal(command: string, words: readonly string[]): void {
+  const refusal = thrownBy(() => resolveTool(command))
+  expect(refusal).toMatchObject({ code: 'tool_refused', outcome: 'not_started' })
+  for (const word of words) expect(String(refusal)).toContain(word)
+  expect(String(refusal)).not.toContain('doctor')
 }
 
 describe('a tool', () => {
   test('is found by its name below /usr, whatever PATH says', () => {
     expect(resolveTool('true', ['x']).tool).toEqual({ path: '/usr/bin/true', argv: ['/usr/bin/true', 'x'] })
-    expect(() => resolveTool('no-such-tool')).toThrow('expected a program in')
   })
 
   test('that is a script is run by its interpreter, and given beside it', () => {
@@ -39,12 +54,34 @@ describe('a tool', () => {
   })
 
   test.each([
-    '#!/usr/bin/env -S python3 -I',
-    '#!/usr/bin/env A=B python3',
-    '#!/opt/own/python3',
-    '#!python3',
-  ])('that starts with %j is refused', line => {
-    expect(() => resolveTool(script('odd', `${line}\n`))).toThrow('cage refused')
+    ['#!/usr/bin/env -S python3 -I', 'env with options'],
+    ['#!/usr/bin/env A=B python3', 'env with options'],
+    ['#!/usr/bin/env no-such-program', 'one below /usr'],
+    ['#!/opt/own/python3', 'one below /usr'],
+    ['#!python3', 'one below /usr'],
+    ['#!/usr/bin/no-such-interpreter', 'none at /usr/bin/no-such-interpreter'],
+    ['#!/usr/lib', 'none at /usr/lib'],
+    ['#!  ', 'one that names none'],
+  ])('that starts with %j is refused', (line, words) => {
+    const path = script('odd', `${line}\n`)
+    expectRefusal(path, [path, words, 'correct its #! line'])
+  })
+
+  test.each<[string, () => string, string[]]>([
+    ['is not there', () => join(folder.path, 'absent'), ['no such file', 'correct its path']],
+    ['is a directory', () => folder.path, ['a directory', 'the program itself']],
+    ['may not be executed', () => script('plain', '#!/bin/sh\n', 0o600), ['chmod +x']],
+    ['has no #! line', () => script('bare.sh', 'echo hello\n'), ['neither', 'add a #! line']],
+    ['is empty', () => script('empty', ''), ['an empty first line', 'add a #! line']],
+  ])('that %s is refused by its path, with what to do', (_what, made, words) => {
+    const path = made()
+    expectRefusal(path, [path, ...words])
+  })
+
+  test('of the working folder is refused by its bare name, with the path to give', () => {
+    expect(existsSync('package.json')).toBe(true)
+    expectRefusal('package.json', ['a file of the working folder', 'give its path: ./package.json'])
+    expectRefusal('no-such-tool', ['none of that name', 'give its path'])
   })
 
   test('that is a script of root alone runs in the cage with one exec', async () => {

@@ -104,7 +104,7 @@ describe('a command that is refused or fails exits 1 with a stable code', () => 
   test.each<[string, string, () => string[]]>([
     ['an unknown grant', 'grant_unknown', () => ['run', '--capability', 'grant-of-nobody']],
     ['a header that the grant does not allow', 'invalid_request', () => run('--header', 'x-evil: 1')],
-    ['a tool that is not there', 'cage_refused', () => [...run(), '--', '/usr/bin/absent']],
+    ['a tool that is not there', 'tool_refused', () => [...run(), '--', '/usr/bin/absent']],
     [
       'a credential that is not stored',
       'credential_unavailable',

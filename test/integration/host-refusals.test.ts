@@ -208,10 +208,11 @@ describe('a cage that fails', () => {
     const folder = openFolder()
     try {
       const program = join(folder.path, 'no-program')
-      writeFileSync(program, 'neither a script nor a binary\n')
+      writeFileSync(program, '\x7fELF and nothing after it\n', 'latin1')
       chmodSync(program, 0o755)
       const { error, operation } = await refusedRun([program])
       expect(error).toMatchObject({ code: 'cage_refused', outcome: 'not_started' })
+      expect(error.message).toContain(program)
       expect(operation.state).toBe('not_accepted_after_dispatch_commit')
     } finally {
       folder.remove()
