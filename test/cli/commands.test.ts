@@ -59,6 +59,12 @@ describe('a command that succeeds exits 0 and prints one document', () => {
       schema: 'chio.credential-provisioned.v1',
       credential: { credentialId: 'second', version: 1 },
     })
+    const twice = await say(
+      ['credential', 'provision', 'second', '--provider', 'p', '--placement', 'bearer', '--json'],
+      'another-secret',
+    )
+    expect(twice).toMatchObject({ status: 1, stdout: '' })
+    expect(documentOf(twice.stderr)).toMatchObject({ code: 'credential_exists' })
     const url = ['--url', 'https://example.com/x', '--method', 'get']
     const issued = await say(['capability', 'issue', '--credential', 'second', ...url, '--json'])
     const { schema, grant } = documentOf(issued.stdout) as { schema: string; grant?: { grantId: string } }
