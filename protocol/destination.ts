@@ -69,6 +69,17 @@ function isNormalHost(host: string): boolean {
   return host.split('.').every(label => HOST_LABEL.test(label))
 }
 
+/**
+ * Whether a host is an address in any spelling that inet_aton(3) takes, not a name: `127.1`,
+ * `2130706433`, `0x7f000001`, `0177.0.0.1`, `::1`. No top-level domain is a number (RFC 3696 §2),
+ * so a numeric last label decides.
+ */
+export function isAddressLiteral(host: string): boolean {
+  if (host.includes(':') || host.includes('[')) return true
+  const lastLabel = host.replace(/\.+$/, '').split('.').pop() ?? ''
+  return /^(?:0x[0-9a-f]*|[0-9]+)$/i.test(lastLabel)
+}
+
 /** Refuses a header list that is not strictly sorted by name, or holds a name or value byte outside RFC 9110. */
 export function checkHeaderFields(fields: readonly HeaderField[], what: string): void {
   let previous = ''

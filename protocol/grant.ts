@@ -11,7 +11,13 @@ import {
   publicKeyHex,
   text,
 } from './codec.js'
-import { BrokerDestination, CredentialRef, checkDestination, checkHeaderNames } from './destination.js'
+import {
+  BrokerDestination,
+  CredentialRef,
+  checkDestination,
+  checkHeaderNames,
+  isAddressLiteral,
+} from './destination.js'
 import { sha256Hex } from './digest.js'
 import { BrokerError } from './errors.js'
 import { admitPublicKey } from './keys.js'
@@ -66,6 +72,9 @@ export function checkGrant(grant: Grant): void {
     refuse('expiresAtUnixSeconds', 'a time after its issue')
   admitPublicKey(grant.callerPublicKey, 'grant caller key')
   checkDestination(grant.destination)
+  // Otherwise found out at the first run: the broker looks for no provider by its address.
+  if (isAddressLiteral(grant.destination.normalizedHost))
+    refuse('destination.normalizedHost', 'a DNS name, got an address; give the name in its certificate')
   checkPlacement(grant.placement)
   checkHeaderNames(grant.allowedCallerHeaders, 'allowedCallerHeaders')
   const owned = placementHeader(grant.placement)

@@ -3,7 +3,7 @@
 // judged here and to no other.
 // Source: broker wire §14; IANA special-purpose address registries (RFC 6890, RFC 8190, RFC 9637).
 
-import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
+import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net'
 
 type Range = readonly [network: string, prefixBits: number, name: string]
 
@@ -92,17 +92,6 @@ export function isLoopback(address: string): boolean {
 export function canonicalAddress(address: string): string | null {
   const family = familyOf(address)
   return family === null ? null : new SocketAddress({ address, family }).address
-}
-
-/**
- * Whether a host is an address in any spelling that inet_aton(3) takes, not a name: `127.1`,
- * `2130706433`, `0x7f000001`, `0177.0.0.1`, `::1`. No top-level domain is a number (RFC 3696 §2),
- * so a numeric last label decides.
- */
-export function isAddressLiteral(host: string): boolean {
-  if (isIP(host) !== 0 || host.includes(':') || host.includes('[')) return true
-  const lastLabel = host.replace(/\.+$/, '').split('.').pop() ?? ''
-  return /^(?:0x[0-9a-f]*|[0-9]+)$/i.test(lastLabel)
 }
 
 function familyOf(address: string): Family | null {

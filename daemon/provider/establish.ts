@@ -4,8 +4,8 @@
 
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { isAddressLiteral } from '../../protocol/destination.js'
 import { BrokerError } from '../../protocol/errors.js'
-import { isAddressLiteral } from './addresses.js'
 import { refusalIn } from './budget.js'
 import type { ProviderRoute } from './route.js'
 import { systemErrorCode } from './system-error.js'

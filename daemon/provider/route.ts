@@ -2,9 +2,8 @@
 // local provider. Pure: no lookup, no connection, so that preparation can refuse before anything moves.
 // Source: broker wire §5.2 and §14.
 
-import type { BrokerDestination } from '../../protocol/destination.js'
+import { type BrokerDestination, isAddressLiteral } from '../../protocol/destination.js'
 import { BrokerError } from '../../protocol/errors.js'
-import { isAddressLiteral } from './addresses.js'
 import type { LocalProviderEntry, LocalProviders } from './local-providers.js'
 
 export interface ProviderRoute {
