@@ -70,6 +70,13 @@ describe('a host killed at any moment', () => {
   })
 
   test('leaves nothing open and no disagreement, without a person', async () => {
+    // What was not started is over with its nonce, by the clock that the broker has too.
+    for (const operationId of killed) {
+      const { state } = await world.operation(operationId)
+      if (state !== 'ready_to_dispatch') continue
+      const stateNow = async (): Promise<string> => (await world.operation(operationId)).state
+      await expect.poll(stateNow, { timeout: 15_000 }).toBe('compensated_before_dispatch')
+    }
     await world.trial.kill('kernel')
     const later = await startKernelOf(world.trial, { aheadMs: SETTLEMENT_MS })
     try {
