@@ -1,8 +1,8 @@
-// chio up: both daemons in the foreground, each as its own user when root. Ends both when either ends or
-// when it is told to.
+// chio up: both daemons in the foreground, each as its own user when root. Ends both when either ends, and says which
+// and how; or when it is told to.
 import { packageRoot } from '../native/index.js'
 import { brokerCommand, kernelCommand } from '../selftest/daemon-commands.js'
-import { type DaemonProcess, startDaemon } from '../selftest/daemon-process.js'
+import { type DaemonProcess, endText, lastWords, refusalOf, startDaemon } from '../selftest/daemon-process.js'
 import { reachableProgram } from '../selftest/program-copy.js'
 import { areSeparate, readIdentities, SINGLE_USER_SENTENCE } from '../system/identities.js'
 import { makeSocketFolders } from '../system/installation.js'
@@ -23,18 +23,43 @@ export async function up(options: CommonOptions): Promise<void> {
     layout,
     identities,
     programRoot: program.root,
-    onLogLine: (line: string) => console.error(line),
+    onLogLine: tellLogLine,
   }
   const kernel = await startDaemon(kernelCommand(installation))
   const daemons: DaemonProcess[] = [kernel]
-  const stop = (): void => daemons.forEach(daemon => daemon.signal('SIGTERM'))
+  let isStopping = false
+  const stop = (): void => {
+    isStopping = true
+    daemons.forEach(daemon => daemon.signal('SIGTERM'))
+  }
   process.on('SIGINT', stop).on('SIGTERM', stop)
   try {
     daemons.push(await startDaemon(brokerCommand(installation)))
     console.error(`Serving ${layout.state}. Stop with Ctrl-C.`)
-    process.exitCode = await Promise.race(daemons.map(daemon => daemon.exited))
+    const first = await Promise.race(daemons.map(daemon => daemon.ended.then(() => daemon)))
+    process.exitCode = await exitCodeOf(first, isStopping)
   } finally {
     stop()
     await Promise.all(daemons.map(daemon => daemon.exited))
   }
+}
+
+/** Their log as it is, but for the line in which a daemon says why it ends: that is said once, as its sentence. */
+function tellLogLine(line: string): void {
+  if (!isLastWord(line)) console.error(line)
+}
+
+function isLastWord(line: string): boolean {
+  return refusalOf(line) !== undefined && /"event":"(?:ended|failed)"/.test(line)
+}
+
+/** Says which daemon ended and how, unless that was asked for. A signal that we did not send is a failure. */
+async function exitCodeOf(daemon: DaemonProcess, wasAsked: boolean): Promise<number> {
+  const end = await daemon.ended
+  if (!wasAsked) {
+    const last = daemon.log.at(-1) ?? ''
+    const why = isLastWord(last) ? `: ${lastWords(daemon.log).sentence}` : ''
+    console.error(`chio: ${daemon.name} ${endText(end)}${why}; the other daemon is stopped as well`)
+  }
+  return end.code ?? 1
 }

@@ -2,9 +2,11 @@
 // environment, known to serve when its log says so, ended by pid. Its log is kept, never parsed for decisions.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { BrokerError } from '../protocol/errors.js'
+import { ERROR_CODES } from '../protocol/error-codes.js'
+import { BrokerError, type ErrorCode } from '../protocol/errors.js'
 import { allowedEnvironment } from '../system/environment.js'
 import type { Identity } from '../system/identities.js'
 
@@ -21,6 +23,12 @@ export interface DaemonCommand {
 const KEPT_LOG_LINES = 200
 const READY_EVENT = '"event":"ready"'
 
+/** How a daemon ended: by its own code, or by a signal. */
+export interface DaemonEnd {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
 /** A running daemon. */
 export class DaemonProcess {
   readonly name: string
@@ -28,13 +36,15 @@ export class DaemonProcess {
   /** Last lines of its log. */
   readonly log: readonly string[]
   readonly exited: Promise<number>
+  readonly ended: Promise<DaemonEnd>
   readonly #child: ChildProcess
 
-  constructor(name: string, child: ChildProcess, log: readonly string[], exited: Promise<number>) {
+  constructor(name: string, child: ChildProcess, log: readonly string[], ended: Promise<DaemonEnd>) {
     this.name = name
     this.pid = child.pid ?? 0
     this.log = log
-    this.exited = exited
+    this.ended = ended
+    this.exited = ended.then(exitCodeOf)
     this.#child = child
   }
 
@@ -52,29 +62,50 @@ export class DaemonProcess {
 
 /**
  * Starts a daemon and waits until it serves.
- * @throws BrokerError when it ends first; the sentence holds its last log line.
+ * @throws BrokerError when it ends first: its own code and sentence, where its last log line has them.
  */
 export async function startDaemon(command: DaemonCommand): Promise<DaemonProcess> {
-  const { child, log, exited, ready } = launch(command)
-  const code = await Promise.race([ready, exited])
-  if (typeof code !== 'number') return new DaemonProcess(command.name, child, log, exited)
+  const { child, log, ended, ready } = launch(command)
+  const end = await Promise.race([ready, ended])
+  if (end === undefined) return new DaemonProcess(command.name, child, log, ended)
+  throw endedError(command.name, end, log)
+}
+
+/** The error of a daemon that ended: what it said of itself, said once. */
+function endedError(name: string, end: DaemonEnd, log: readonly string[]): BrokerError {
+  const { code, sentence } = lastWords(log)
+  return new BrokerError(code, `${name} ${endText(end)}: ${sentence}`, { outcome: 'not_started' })
+}
+
+/** How it ended, for a person. */
+export function endText({ code, signal }: DaemonEnd): string {
+  return signal === null ? `ended with ${code}` : `was ended by ${signal}`
+}
+
+/** The refusal in the last log line; a line that is none, as a fault of Node, is quoted. */
+export function lastWords(log: readonly string[]): { code: ErrorCode; sentence: string } {
   const last = log.at(-1) ?? 'it said nothing'
-  const alreadyServed = code === 73
-  throw new BrokerError(
-    alreadyServed ? 'another_instance' : 'broker_unavailable',
-    `${command.name} ended with ${code}: ${last}`,
-  )
+  const { code, sentence } = refusalOf(last) ?? {}
+  const isKnown = code !== undefined && Object.hasOwn(ERROR_CODES, code)
+  return { code: isKnown ? (code as ErrorCode) : 'broker_unavailable', sentence: sentence ?? last }
+}
+
+/** Code and sentence of a log line that is a refusal. */
+export function refusalOf(line: string): { code?: string; sentence: string } | undefined {
+  try {
+    const { code, sentence } = JSON.parse(line) as { code?: unknown; sentence?: unknown }
+    if (typeof sentence !== 'string') return undefined
+    return typeof code === 'string' ? { code, sentence } : { sentence }
+  } catch {
+    return undefined
+  }
 }
 
 /** Runs a daemon's binary to its end, for one-time work such as provisioning its store. */
 export async function runDaemonOnce(command: DaemonCommand): Promise<void> {
-  const { log, exited } = launch(command)
-  const code = await exited
-  if (code === 0) return
-  throw new BrokerError(
-    'broker_unavailable',
-    `${command.name} ended with ${code}: ${log.at(-1) ?? 'it said nothing'}`,
-  )
+  const { log, ended } = launch(command)
+  const end = await ended
+  if (end.code !== 0) throw endedError(command.name, end, log)
 }
 
 function launch(command: DaemonCommand) {
@@ -85,19 +116,19 @@ function launch(command: DaemonCommand) {
     env: allowedEnvironment({}),
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  const exited = exitOf(child, log)
-  const ready = new Promise<void>(resolve => {
+  const ended = endOf(child, log)
+  const ready = new Promise<undefined>(resolve => {
     createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', line => {
       log.push(line)
       if (log.length > KEPT_LOG_LINES) log.shift()
       command.onLogLine?.(line)
-      if (line.includes(READY_EVENT)) resolve()
+      if (line.includes(READY_EVENT)) resolve(undefined)
     })
   })
-  return { child, log, exited, ready }
+  return { child, log, ended, ready }
 }
 
-async function exitOf(child: ChildProcess, log: string[]): Promise<number> {
+async function endOf(child: ChildProcess, log: string[]): Promise<DaemonEnd> {
   const ended = Promise.race([
     once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>,
     once(child, 'error').then(([error]) => {
@@ -106,7 +137,12 @@ async function exitOf(child: ChildProcess, log: string[]): Promise<number> {
     }),
   ])
   const [code, signal] = await ended
-  return code ?? 128 + (signal === 'SIGKILL' ? 9 : 15)
+  return { code, signal }
+}
+
+/** As a shell has it: 128 + n after signal n. */
+function exitCodeOf({ code, signal }: DaemonEnd): number {
+  return code ?? 128 + (signal === null ? 0 : constants.signals[signal])
 }
 
 /** setpriv keeps the groups that Node's own uid option would drop, and ends the daemon with its starter. */

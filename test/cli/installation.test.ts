@@ -78,6 +78,8 @@ describe('a single user', () => {
     const serving = ofInstallation().filter(({ command }) => command.includes('chio-kerneld'))
     expect(serving).toHaveLength(1)
     expect(second.stderr).toContain(`${serving[0]?.pid}`)
+    expect(second.stderr.match(/store refused/g)).toHaveLength(1)
+    expect(second.stderr).not.toContain('"event":')
     expect((await user.say(['status'])).status).toBe(0)
   })
 
@@ -107,6 +109,19 @@ describe('a single user', () => {
 
   test('ends both daemons with their command, and leaves no process', async () => {
     expect(await up.stop()).toMatchObject({ status: 0 })
+    await expect.poll(ofInstallation).toEqual([])
+  })
+
+  test('says which daemon was ended by a signal, and exits 1', async () => {
+    up = user.start(['up', '--state', user.state])
+    await up.says('Serving ')
+    const kernel = ofInstallation().find(({ command }) => command.includes('chio-kerneld'))
+    process.kill(kernel?.pid ?? 0, 'SIGKILL')
+    const ended = await up.ended
+    expect(ended.status).toBe(1)
+    expect(ended.stderr).toContain(
+      'chio: chio-kerneld was ended by SIGKILL; the other daemon is stopped as well',
+    )
     await expect.poll(ofInstallation).toEqual([])
   })
 
