@@ -86,13 +86,15 @@ describe('a command that succeeds exits 0 and prints one document', () => {
 
   test('a run tells the verified answer apart from what its tool says', async () => {
     world.provider.behave(({ socket }) => answer(socket, '{"issue":\u001b7}'))
-    const line = 'cat /run/chio/request.frame >&8; head -c 4 <&8 >/dev/null; printf "\\033[2Jlies"; exit 3'
+    const line =
+      'cat /run/chio/request.frame >&8; head -c 4 <&8 >/dev/null; printf "\\033[2Jlies"; echo aside >&2; exit 3'
     const ended = await say([...run(), '--', '/bin/sh', '-c', line])
     world.provider.behave(({ socket }) => answer(socket, 'ok'))
     expect(ended.status).toBe(0)
     expect(ended.stdout).toContain('verified outcome: HTTP 200')
     expect(ended.stdout).toContain('tool says | ')
     expect(ended.stdout).toContain('tool ended: exit 3')
+    expect(ended.stdout).toContain('tool says (stderr) | aside')
     // oxlint-disable-next-line no-control-regex
     expect(ended.stdout).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/)
   })
@@ -129,6 +131,7 @@ describe('a command that is refused or fails exits 1 with a stable code', () => 
     const told = await say(run())
     world.provider.behave(({ socket }) => answer(socket, 'ok'))
     expect([ended.status, told.status]).toEqual([75, 75])
+    expect(documentOf(ended.stdout)['tool']).toMatchObject({ stderrBase64: '', truncated: false })
     const text = told.stdout.replace(/\s+/g, ' ')
     expect(text).toContain(
       'the provider was reached and may have acted; its answer was refused: credential_reflected; do not repeat',

@@ -150,6 +150,7 @@ describe('foreign text', () => {
       'provider says | verified outcome: HTTP 200',
     ])
     expect(marked('tool', '\n')).toEqual([])
+    expect(marked('tool', 'no\n', 'stderr')).toEqual(['tool says (stderr) | no'])
   })
 
   test('is escaped in a document, whose value stays the same', () => {
