@@ -101,7 +101,8 @@ class RunningBroker implements Broker {
   }
 
   async start(): Promise<void> {
-    const { clock, config, log } = this.#parts
+    const { clock, config, credentials, log, store } = this.#parts
+    credentials.assertMasterKey(store)
     warmTrust()
     const settled = await settleOpenAttempts(this.#parts)
     this.#listener = await listen({

@@ -43,6 +43,7 @@ const FIELDS = `lookup, sealed_reference AS sealedReference, enabled,
   provisioned_at_unix_ms AS provisionedAtUnixMs`
 const FIND_SQL = `SELECT ${FIELDS} FROM credentials WHERE lookup = ?`
 const LIST_SQL = `SELECT ${FIELDS} FROM credentials ORDER BY provisioned_at_unix_ms, lookup`
+const ANY_SQL = `SELECT ${FIELDS} FROM credentials LIMIT 1`
 const ENABLED_SQL = 'SELECT enabled FROM credentials WHERE lookup = ?'
 const SECRET_SQL = 'SELECT sealed_secret AS sealedSecret FROM credentials WHERE lookup = ?'
 const INSERT_SQL = `INSERT INTO credentials (lookup, sealed_reference, sealed_secret, enabled,
@@ -65,6 +66,25 @@ export class CredentialVault {
   /** Secrets decrypted since the daemon started. */
   get decryptions(): number {
     return this.#decryptions
+  }
+
+  /**
+   * Refuses another master key before anything is served: with it every execution would be spent on a credential
+   * that does not open, and new ones would be sealed under a key of their own.
+   * @throws BrokerError `custody`.
+   */
+  assertMasterKey(rows: RowReader): void {
+    const row = rows.get<CredentialRow>(ANY_SQL)
+    if (row === undefined) return
+    try {
+      this.#stored(row)
+    } catch (cause) {
+      throw new BrokerError(
+        'custody',
+        'master key refused: expected the one under which the credentials of this store were sealed, got another; restore the key',
+        { cause },
+      )
+    }
   }
 
   /** Reads reference and placement; the secret stays sealed. */

@@ -49,6 +49,14 @@ describe('stored credentials', () => {
     expect(vault.decryptions).toBe(1)
   })
 
+  test('are known not to open under another master key before one of them is needed', () => {
+    vault.assertMasterKey(store)
+    expect(() => new CredentialVault(randomBytes(32), 'tenant-a').assertMasterKey(store)).toThrow(
+      /master key refused/,
+    )
+    expect(vault.decryptions).toBe(0)
+  })
+
   test('refuse an existing version, whatever it would be replaced with', async () => {
     const again = store.transaction('provision', tx => vault.provision(tx, mutation(), 2))
     await expect(again).rejects.toMatchObject({ code: 'conflict', reason: 'credential_exists' })
