@@ -86,14 +86,16 @@ describe('a kernel killed', () => {
   })
 
   test('between reservation and registration says so, and its successor compensates', async () => {
+    const listed = () => world.session.kernel.call('list', { limit: 1_000 })
+    const known = new Set((await listed()).operations.map(({ operationId }) => operationId))
     beforeStep(async name => {
       if (name === 'authorize') await world.trial.kill('kernel')
     })
     const error = await world.refusedRun(undefined, timed)
     expect(error).toMatchObject({ code: 'kernel_unavailable', outcome: 'not_started' })
     await world.trial.start('kernel')
-    const { operations } = await world.session.kernel.call('list', { limit: 1_000 })
-    const open = operations.find(({ state }) => state === 'ready_to_dispatch')
+    const { operations } = await listed()
+    const open = operations.find(({ operationId }) => !known.has(operationId))
     const patience = { timeout: (NONCE_SECONDS + 5) * 1_000 }
     await expect.poll(() => stateOf(open?.operationId ?? ''), patience).toBe('compensated_before_dispatch')
   })
