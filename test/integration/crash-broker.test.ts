@@ -20,6 +20,7 @@ beforeAll(async () => {
 afterAll(() => world?.end())
 afterEach(() => {
   vi.restoreAllMocks()
+  world.trial.broker.signal('SIGCONT')
   world.provider.behave(({ socket }) => answer(socket, 'ok'))
 })
 
@@ -89,6 +90,22 @@ describe('a broker killed', () => {
     await back
     expect(ending).toBe('unknown')
     expect(world.provider.hits).toBe(before + 1)
+  })
+
+  test('or standing still does not keep its host, and holds nothing when it goes on', async () => {
+    const before = await world.touches()
+    beforeStep(name => {
+      if (name === 'prepare') world.trial.broker.signal('SIGSTOP')
+    })
+    const startedMs = performance.now()
+    const error = await world.refusedRun(undefined, timed)
+    expect(performance.now() - startedMs).toBeLessThan(20_000)
+    expect(error).toMatchObject({ code: 'authority_unavailable', outcome: 'not_started' })
+    world.trial.broker.signal('SIGCONT')
+    const ended = async (): Promise<string> => (await attemptOf(error.operationId ?? '')).state
+    await expect.poll(ended, { timeout: 10_000 }).toBe('failed')
+    await expect.poll(async () => (await world.slot()).state).toBe('free')
+    expect(await world.touches()).toEqual(before)
   })
 
   test('leaves operations that the kernel settles from the records, without a person', async () => {
