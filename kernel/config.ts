@@ -14,6 +14,7 @@ import {
   MAXIMUM_IDENTIFIER_BYTES,
   MAXIMUM_SOCKET_PATH_BYTES,
 } from '../protocol/limits.js'
+import { overflowUid } from '../system/peer.js'
 import { readRetainedFile } from '../system/retained-file.js'
 
 export const KERNELD_CONFIG_SCHEMA = 'chio.kerneld-config.v1'
@@ -30,6 +31,11 @@ const id = z
   .regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/, 'expected visible text without outer spaces')
   .max(MAXIMUM_IDENTIFIER_BYTES)
 const uid = z.int().min(0).max(0xffff_fffe)
+/** The overflow uid is what every unmapped uid reads as: nobody in particular. */
+const peerUid = uid.refine(
+  value => value !== overflowUid(),
+  'expected a uid of its own, not the overflow uid',
+)
 const gids = z.array(uid).min(1).max(64)
 const absolutePath = z
   .string()
@@ -48,7 +54,7 @@ const publicKey = z.string().transform((hex, context): PublicKey => {
 })
 
 const client = z.strictObject({
-  uid,
+  uid: peerUid,
   gids,
   /** Null: may inspect everything and administer under a signature, but reserves nothing. */
   callerPublicKey: publicKey.nullable(),
@@ -56,7 +62,7 @@ const client = z.strictObject({
 
 const broker = z.strictObject({
   socketPath,
-  uid,
+  uid: peerUid,
   gid: uid,
   receiptKey: publicKey,
   adapter: z.strictObject({ id, version: z.int().min(1).max(0xffff_ffff) }),

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { parseKernelConfig, readKernelConfig } from '../../kernel/config.js'
 import { signingKey } from '../../protocol/keys.js'
+import { overflowUid } from '../../system/peer.js'
 import { kernelConfig, seed } from '../support/kernel.js'
 
 const people = { administrator: signingKey(seed()), broker: signingKey(seed()), caller: signingKey(seed()) }
@@ -43,6 +44,11 @@ describe('the configuration of a kernel', () => {
       'one uid twice',
       { clients: [1, 1].map(uid => ({ uid, gids: [1], callerPublicKey: null })) },
       /clients: .*once/,
+    ],
+    [
+      'a client of the overflow uid',
+      { clients: [{ uid: overflowUid(), gids: [1], callerPublicKey: null }] },
+      /clients.0.uid: expected a uid of its own/,
     ],
     ['approvers', { approvers: ['x'] }, /approvers/],
     ['a durable mode that forgets', { durableMode: 'off' }, /durableMode/],
