@@ -1,13 +1,27 @@
 // Code that another uid runs must be reachable by it. Where a folder above this installation denies that,
 // a root-owned copy of exactly what runs (compiled code, native parts, production modules) is made.
-import { cpSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
+import { sha256Hex } from '../protocol/digest.js'
 import { BrokerError } from '../protocol/errors.js'
 import { packageRoot } from '../native/index.js'
 
 /** What a native module was made from is most of its size, and nothing of it runs. */
 const MADE_FROM =
   /\/node_modules\/better-sqlite3\/(deps|src|build\/(deps|Release\/(obj|obj\.target|\.deps)))$/
+/** Written last: a copy without it was never finished. */
+const STAMP = 'copied-from'
+const RELEASE = join('native', 'build', 'Release')
 const NATIVE_PARTS = ['chio_native.node', 'cage-init', 'chio-exec']
 
 /** Whether every folder above a path lets others pass. */
@@ -28,8 +42,40 @@ export function reachableProgram(place: string): { root: string; copied: boolean
   const root = packageRoot()
   if (isReachableByOthers(root)) return { root, copied: false }
   const copy = join(place, 'program')
-  if (!existsSync(copy)) withReadableFiles(() => copyProgram(root, copy))
+  refreshCopy(root, copy)
   return { root: copy, copied: true }
+}
+
+/** Makes the copy unless it is whole and of exactly this program: an upgrade must reach whoever runs the copy. */
+export function refreshCopy(root: string, copy: string): void {
+  const stamp = stampOf(root)
+  if (isStamped(copy, stamp)) return
+  const fresh = `${copy}.new`
+  withReadableFiles(() => {
+    rmSync(fresh, { recursive: true, force: true })
+    copyProgram(root, fresh)
+    writeFileSync(join(fresh, STAMP), stamp)
+    rmSync(copy, { recursive: true, force: true })
+    renameSync(fresh, copy)
+  })
+}
+
+function isStamped(copy: string, stamp: string): boolean {
+  const path = join(copy, STAMP)
+  return existsSync(path) && readFileSync(path, 'utf8') === stamp
+}
+
+/** Changes with every file that is compiled or built here; the modules are named by their lock. */
+function stampOf(root: string): string {
+  const built = readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' }).sort()
+  const paths = [...built.map(path => join('dist', path)), ...NATIVE_PARTS.map(part => join(RELEASE, part))]
+  const seen = paths.map(path => {
+    const { mtimeMs, size } = statSync(join(root, path))
+    return `${path} ${size} ${mtimeMs}`
+  })
+  return sha256Hex(
+    Buffer.from(`${seen.join('\n')}\n${readFileSync(join(root, 'package-lock.json'), 'utf8')}`),
+  )
 }
 
 function assertNodeReachable(): void {
@@ -56,10 +102,7 @@ export function copyProgram(root: string, copy: string): void {
   const plain = { recursive: true, dereference: true }
   cpSync(join(root, 'package.json'), join(copy, 'package.json'))
   cpSync(join(root, 'dist'), join(copy, 'dist'), plain)
-  for (const part of NATIVE_PARTS) {
-    const place = join('native', 'build', 'Release', part)
-    cpSync(join(root, place), join(copy, place))
-  }
+  for (const part of NATIVE_PARTS) cpSync(join(root, RELEASE, part), join(copy, RELEASE, part))
   const filter = (path: string): boolean => !MADE_FROM.test(path)
   for (const path of productionModules(root)) cpSync(join(root, path), join(copy, path), { ...plain, filter })
 }

@@ -3,7 +3,6 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { freeIds } from '../../selftest/free-ids.js'
 import { startDaemon } from '../../selftest/daemon-process.js'
-import { isReachableByOthers } from '../../selftest/program-copy.js'
 import { startTrial, type Trial } from '../../selftest/trial.js'
 import { isBrokerError } from '../../protocol/errors.js'
 import { processes } from '../support/needles.js'
@@ -86,9 +85,4 @@ test("free ids are nobody's, and in the range of transient users", () => {
     expect(passwd).not.toContain(`:${id}:`)
   }
   expect(() => freeIds(5_000)).toThrow('expected 5000 free ids')
-})
-
-test('a folder is reachable by others only when every folder above it lets them pass', () => {
-  expect(isReachableByOthers('/usr/bin')).toBe(true)
-  expect(isReachableByOthers('/')).toBe(true)
 })
