@@ -44,6 +44,7 @@ export class Kernel {
   readonly #context: KernelContext
   readonly #nonces: NonceLifetimes
   readonly #settlement: Settlement
+  #probing: Promise<boolean> | undefined
 
   constructor(context: KernelContext, nonces: NonceLifetimes, settlement: Settlement) {
     this.#context = context
@@ -174,7 +175,14 @@ export class Kernel {
     }
   }
 
-  async #brokerReachable(): Promise<boolean> {
+  /** Whoever asks meanwhile gets the same answer: many questions must not become many connections to the broker. */
+  #brokerReachable(): Promise<boolean> {
+    return (this.#probing ??= this.#probe().finally(() => {
+      this.#probing = undefined
+    }))
+  }
+
+  async #probe(): Promise<boolean> {
     const { clock, records } = this.#context
     try {
       return (await records.attemptStatus(PROBE_ATTEMPT_ID, deadlineAfter(clock, PROBE_MS))) !== 'unreachable'

@@ -16,7 +16,7 @@ import {
   startOf,
   UNKNOWN,
 } from '../support/brokered-operation.js'
-import { issueGrant, makeTestKernel, seed, TENANT, type TestKernel } from '../support/kernel.js'
+import { issueGrant, makeTestKernel, seed, TENANT, type TestKernel, UNREACHABLE } from '../support/kernel.js'
 
 const now = (): number => Math.floor(Date.now() / 1_000)
 
@@ -178,6 +178,27 @@ describe('cancel, release and reading', () => {
       ownerEpoch: 1,
       waiting: 0,
     })
+  })
+
+  test('asks the broker once for all who want its status at the same time', async () => {
+    let asked = 0
+    let answer: () => void = () => {}
+    const attemptStatus = () => {
+      asked += 1
+      return new Promise<'unknown'>(resolve => {
+        answer = () => resolve('unknown')
+      })
+    }
+    await kernel.restart({ records: { ...UNREACHABLE, attemptStatus } })
+    const { running } = kernel
+    const all = Array.from({ length: 20 }, () => running.kernel.status())
+    await expect.poll(() => asked).toBe(1)
+    answer()
+    expect((await Promise.all(all)).every(status => status.brokerReachable)).toBe(true)
+    const later = running.kernel.status()
+    await expect.poll(() => asked).toBe(2)
+    answer()
+    await later
   })
 
   test('refuses an operation that it does not hold', async () => {
