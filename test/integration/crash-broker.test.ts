@@ -102,9 +102,9 @@ describe('a broker killed', () => {
     expect(performance.now() - startedMs).toBeLessThan(20_000)
     expect(error).toMatchObject({ code: 'authority_unavailable', outcome: 'not_started' })
     world.trial.broker.signal('SIGCONT')
-    const ended = async (): Promise<string> => (await attemptOf(error.operationId ?? '')).state
-    await expect.poll(ended, { timeout: 10_000 }).toBe('failed')
-    await expect.poll(async () => (await world.slot()).state).toBe('free')
+    await expect.poll(async () => (await world.slot()).state, { timeout: 10_000 }).toBe('free')
+    // What it reads of a host that left is refused before the claim, or ends the attempt after it.
+    expect(['registered', 'failed']).toContain((await attemptOf(error.operationId ?? '')).state)
     expect(await world.touches()).toEqual(before)
   })
 

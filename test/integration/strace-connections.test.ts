@@ -1,8 +1,8 @@
 // Counted from outside, call by call: a host makes one connection a preparation, and after whatever failure none but to
 // register, replay, release or ask; a cage makes none at all.
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { prepareDispatchConnection } from '../../client/prepare.js'
@@ -29,6 +29,9 @@ for family in (socket.AF_UNIX, socket.AF_INET):
 os.write(8, open('/run/chio/request.frame', 'rb').read())
 while os.read(8, 65536): pass`,
 ]
+
+/** Passes for a program until the kernel is asked to execute it. */
+const BROKEN_PROGRAM = join(realpathSync(mkdtempSync(join(tmpdir(), 'chio-broken-'))), 'tool')
 
 interface Story {
   readonly order: Omit<HostOrder, 'grantId' | 'timeoutMs'>
@@ -57,7 +60,7 @@ const STORIES: Record<string, Story> = {
     asked: [...ADMITTED, 'execute'],
   },
   'has a tool that cannot be executed': {
-    order: { tool: ['/etc/hostname'] },
+    order: { tool: [BROKEN_PROGRAM] },
     asked: [...ADMITTED, 'execute'],
   },
   'is denied its start': {
@@ -68,7 +71,8 @@ const STORIES: Record<string, Story> = {
   'finds the slot held': {
     order: { tool: EXEC, moment: 'before prepare', waitForSlotMs: 0 },
     meanwhile: holdSlot,
-    asked: [...ADMITTED, 'release_attempt', 'execute'],
+    // Who holds it is asked for the sentence alone.
+    asked: [...ADMITTED, 'slot_status', 'release_attempt', 'execute'],
   },
   'loses the provider after its dispatch': {
     order: { tool: EXEC },
@@ -108,6 +112,8 @@ const hits = new Map<string, number>()
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'chio-strace-'))
+  writeFileSync(BROKEN_PROGRAM, '\u007fELF and nothing more')
+  chmodSync(BROKEN_PROGRAM, 0o755)
   world = await TrialWorld.begin()
   grantIds = new Map()
   for (const [index, name] of Object.keys(STORIES).entries()) {
@@ -121,7 +127,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(async () => {
   await world?.end()
-  rmSync(folder, { recursive: true, force: true })
+  for (const made of [folder, dirname(BROKEN_PROGRAM)]) rmSync(made, { recursive: true, force: true })
 })
 
 async function runAll(trace: string): Promise<void> {
