@@ -94,7 +94,11 @@ export class TestAuthority {
     const { broker, key } = this.#options
     const nowUnixSeconds = Math.floor(Date.now() / 1000)
     const request = decode(SignedAuthorityRequest, body, 'authority question')
-    const verified = verifyAuthorityRequest(request, { broker, clockSkewSeconds: MAXIMUM_SKEW_SECONDS }, nowUnixSeconds)
+    const verified = verifyAuthorityRequest(
+      request,
+      { broker, clockSkewSeconds: MAXIMUM_SKEW_SECONDS },
+      nowUnixSeconds,
+    )
     const { operation } = verified.body
     this.asked.push(operation.kind)
     const result = await (this.#behaviours.get(operation.kind) ?? inOrder(key))(operation)
