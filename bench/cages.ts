@@ -13,7 +13,7 @@ import {
   type RunningCage,
   type WaitingCage,
 } from '../cage/index.js'
-import { deadlineAfter } from '../client/deadline.js'
+import { deadlineAfter } from '../system/deadline.js'
 import { systemClock } from '../native/clock.js'
 import { closeDescriptor, nativePath, packageRoot, readExact, socketPair } from '../native/index.js'
 import { encodeFrame } from '../protocol/frame.js'

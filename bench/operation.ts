@@ -1,7 +1,7 @@
 // Owns the steps of one brokered operation as a host takes them, each alone, so that a row can time the part that
 // it is about. The tool's part is played in this process: the prepared stream is submitted where it was prepared.
 // Must never: leave a step out that a host needs, or take an answer that is not the provider's "created".
-import { deadlineAfter } from '../client/deadline.js'
+import { deadlineAfter } from '../system/deadline.js'
 import { readOutcome, type RecordedOutcome, verifyOutcome } from '../client/outcome.js'
 import { prepareDispatchConnection } from '../client/prepare.js'
 import type { PreparedStream } from '../client/prepared-stream.js'

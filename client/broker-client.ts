@@ -28,7 +28,7 @@ import { AttemptStatus, AttemptStatusRequest, SlotStatus, SlotStatusRequest } fr
 import { exchangeFrame } from '../system/connect.js'
 import { ConnectionEnded } from '../system/connection-ended.js'
 import type { BrokerPins } from './broker-pins.js'
-import { deadlineAfter } from './deadline.js'
+import { deadlineAfter } from '../system/deadline.js'
 
 /** An attempt as its host holds it: the registration, its exact request, the authority's word. */
 export interface AuthorizedAttempt {

@@ -19,7 +19,7 @@ import {
 import { MAXIMUM_RESPONSE_FRAME_BYTES } from '../protocol/limits.js'
 import { RpcConnection } from '../system/rpc-connection.js'
 import type { KernelPins } from './broker-pins.js'
-import { deadlineAfter } from './deadline.js'
+import { deadlineAfter } from '../system/deadline.js'
 
 type RequestOf<K extends KernelOperationKind> = Extract<KernelOperation, { kind: K }>['request']
 type ResponseOf<K extends KernelOperationKind> = Extract<KernelResult, { kind: K }>['response']

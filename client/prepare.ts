@@ -14,7 +14,7 @@ import { assertServerPeer, connectPinned, type ServerPins } from '../system/conn
 import { assertSameSocket, assertSocketCustody, type SocketIdentity } from '../system/socket-custody.js'
 import { type AuthorizedAttempt, attemptEnvelope, declined } from './broker-client.js'
 import type { BrokerPins } from './broker-pins.js'
-import { deadlineAfter } from './deadline.js'
+import { deadlineAfter } from '../system/deadline.js'
 import { PreparedStream } from './prepared-stream.js'
 
 /** A prepared stream with the acknowledgement that it was accepted under. */

@@ -1,7 +1,7 @@
 // Waits for a held slot. Each try is a preparation of its own on a connection of its own; only a
 // `conflict` (decided before the broker claimed anything) is tried again, and only within the caller's budget.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { deadlineAfter } from '../client/deadline.js'
+import { deadlineAfter } from '../system/deadline.js'
 import { type Preparation, prepareDispatchConnection } from '../client/prepare.js'
 import type { Clock } from '../protocol/clock.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'

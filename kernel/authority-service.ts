@@ -14,7 +14,7 @@ import { endedBetweenFrames } from '../system/connection-ended.js'
 import type { FramedConnection } from '../system/framed-connection.js'
 import type { PeerIdentity } from '../system/peer.js'
 import { answerQuestion } from './authority-answers.js'
-import { deadlineAfter } from './deadline.js'
+import { deadlineAfter } from '../system/deadline.js'
 import { faultFields } from './fault-fields.js'
 import type { KernelContext } from './kernel-context.js'
 

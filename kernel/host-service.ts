@@ -16,7 +16,7 @@ import { DEFAULT_IPC_DEADLINE_MS, MAXIMUM_REQUEST_FRAME_BYTES } from '../protoco
 import { endedBetweenFrames } from '../system/connection-ended.js'
 import type { FramedConnection } from '../system/framed-connection.js'
 import type { PeerIdentity } from '../system/peer.js'
-import { deadlineAfter } from './deadline.js'
+import { deadlineAfter } from '../system/deadline.js'
 import { faultFields } from './fault-fields.js'
 import type { Kernel } from './kernel.js'
 import type { Caller, KernelLog } from './kernel-context.js'

@@ -19,7 +19,7 @@ import type {
 } from '../protocol/kernel-rpc.js'
 import { issueGrant, listGrants, revokeGrant, showGrant } from './administer-grants.js'
 import { authorizeRegistration, signAction } from './authorize-registration.js'
-import { deadlineAfter } from './deadline.js'
+import { deadlineAfter } from '../system/deadline.js'
 import { faultFields } from './fault-fields.js'
 import { finalize, retainedAttempt } from './finalize.js'
 import { ownOperation, readableOperation } from './find-operation.js'

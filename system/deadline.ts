@@ -4,9 +4,14 @@
 // Source: timer_create(2), clock_gettime(2).
 import type { Clock } from '../protocol/clock.js'
 
-const NS_PER_MS = 1_000_000n
+export const NS_PER_MS = 1_000_000n
 /** Upper bound of one timer, so that a sleep of the machine is noticed within a second. */
 const LONGEST_TIMER_MS = 1_000n
+
+/** The moment `budgetMs` from now on CLOCK_BOOTTIME: computed once and compared, never extended. */
+export function deadlineAfter(clock: Clock, budgetMs: number): bigint {
+  return clock.bootNs() + BigInt(Math.ceil(budgetMs)) * NS_PER_MS
+}
 
 export function hasPassed(clock: Clock, deadlineBootNs: bigint): boolean {
   return clock.bootNs() >= deadlineBootNs

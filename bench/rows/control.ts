@@ -1,7 +1,7 @@
 // Row control: what an operator waits for an answer while the slot executes, against the same question while it is
 // free. Two operations in turn: slot_status, which needs the peer check, and credential_list, which carries an
 // administrator's signature.
-import { deadlineAfter } from '../../client/deadline.js'
+import { deadlineAfter } from '../../system/deadline.js'
 import { trialAdministrator } from '../../selftest/trial-grant.js'
 import { systemClock } from '../../native/clock.js'
 import { millisecondsOf } from '../interleave.js'
