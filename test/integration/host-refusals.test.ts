@@ -8,7 +8,7 @@ import { type BrokeredRun, runBrokered } from '../../host/brokered-run.js'
 import type { BrokerError } from '../../protocol/errors.js'
 import type { Grant } from '../../protocol/grant.js'
 import { issueTrialGrant, trialAdministrator } from '../../selftest/trial-grant.js'
-import { openFolder } from '../support/cage.js'
+import { isAlive, openFolder } from '../support/cage.js'
 import { openDescriptorCount } from '../support/descriptors.js'
 import { beforeStep, type HostStep } from '../support/host-steps.js'
 import { refusalOf, TrialWorld } from '../support/trial-world.js'
@@ -220,14 +220,26 @@ describe('a cage that fails', () => {
   })
 })
 
-/** Kills the bwrap processes that this very process started. */
+/**
+ * Kills the bwrap processes that this very process started, and waits until nothing of them lives: a killed bwrap
+ * still has to be scheduled to die, and only then takes its cage with it.
+ */
 async function killOwnCages(): Promise<void> {
-  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ')
-  for (const pid of children.filter(child =>
+  const cages = childrenOf(process.pid).filter(child =>
     readFileSync(`/proc/${child}/comm`, 'utf8').startsWith('bwrap'),
-  )) {
-    process.kill(Number(pid), 'SIGKILL')
-  }
+  )
+  const everyone = cages.flatMap(cage => [cage, ...descendantsOf(cage)])
+  expect(everyone.length).toBeGreaterThan(cages.length)
+  for (const cage of cages) process.kill(cage, 'SIGKILL')
+  await expect.poll(() => everyone.filter(isAlive), { timeout: 10_000 }).toEqual([])
+}
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+}
+
+function descendantsOf(pid: number): number[] {
+  return childrenOf(pid).flatMap(child => [child, ...descendantsOf(child)])
 }
 
 async function revokeAtKernel(): Promise<void> {
