@@ -55,6 +55,7 @@ export interface Addon {
   hungUp(fd: number): boolean
   socketInfo(fd: number): RawSocketInfo
   setPassCredentials(fd: number, on: boolean): void
+  sendDatagram(abstractName: string, payload: Uint8Array): void
   sendDescriptors(fd: number, payload: Uint8Array, descriptors: number[]): void
   receiveDescriptors(fd: number, maximumPayloadBytes: number, descriptors: number): ReceivedDescriptors
 

@@ -63,6 +63,11 @@ export function requireSocketPath(value: string, title = 'path'): void {
   requireText(value, title, SOCKET_PATH_MAXIMUM_BYTES)
 }
 
+/** An abstract name is what follows the NUL of sun_path. */
+export function requireAbstractName(value: string, title = 'abstractName'): void {
+  requireText(value, title, SOCKET_PATH_MAXIMUM_BYTES - 1)
+}
+
 /** memfd_create(2) takes names up to 249 bytes. */
 export function requireMemfdName(value: string, title = 'name'): void {
   requireText(value, title, 249)

@@ -30,6 +30,7 @@
         'addon/clock.c',
         'addon/connect.c',
         'addon/control.c',
+        'addon/datagram.c',
         'addon/descriptor.c',
         'addon/dumps.c',
         'addon/environment.c',

@@ -28,6 +28,7 @@ export {
   hungUp,
   MESSAGE_MAXIMUM_BYTES,
   receiveDescriptors,
+  sendDatagram,
   sendDescriptors,
   setPassCredentials,
   shutdownBoth,

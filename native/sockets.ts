@@ -5,7 +5,13 @@
  */
 import { addon } from './addon.js'
 import type { ReceivedDescriptors } from './addon.js'
-import { requireBytes, requireDescriptor, requireDescriptors, requireInteger } from './arguments.js'
+import {
+  requireAbstractName,
+  requireBytes,
+  requireDescriptor,
+  requireDescriptors,
+  requireInteger,
+} from './arguments.js'
 
 export type { ReceivedDescriptors, ReceivedMessage } from './addon.js'
 
@@ -14,6 +20,9 @@ export const DESCRIPTORS_PER_MESSAGE_MAXIMUM = 253
 
 /** One message of our control sockets is far smaller; a larger payload belongs into a memfd. */
 export const MESSAGE_MAXIMUM_BYTES = 1024 * 1024
+
+/** A notification is a few lines; the kernel's own limit is the socket buffer. */
+const DATAGRAM_MAXIMUM_BYTES = 64 * 1024
 
 const DOMAINS: Record<number, string> = { 1: 'unix', 2: 'inet', 10: 'inet6', 16: 'netlink', 40: 'vsock' }
 const TYPES: Record<number, string> = { 1: 'stream', 2: 'dgram', 3: 'raw', 5: 'seqpacket' }
@@ -71,6 +80,17 @@ export function sendDescriptors(fd: number, payload: Uint8Array, descriptors: re
   requireInteger(payload.length, 'payload.length', 1, MESSAGE_MAXIMUM_BYTES)
   requireDescriptors(descriptors, 'descriptors', DESCRIPTORS_PER_MESSAGE_MAXIMUM)
   addon.sendDescriptors(fd, payload, [...descriptors])
+}
+
+/**
+ * Sends one datagram to an abstract Unix name (given without its NUL), at once or not at all. Codes: ECONNREFUSED
+ * nobody there, EAGAIN its queue is full, EMSGSIZE.
+ */
+export function sendDatagram(abstractName: string, payload: Uint8Array): void {
+  requireAbstractName(abstractName)
+  requireBytes(payload, 'payload')
+  requireInteger(payload.length, 'payload.length', 1, DATAGRAM_MAXIMUM_BYTES)
+  addon.sendDatagram(abstractName, payload)
 }
 
 export interface ExpectedDescriptors {

@@ -136,6 +136,7 @@ export const ERROR_CODES = {
   ),
   broker_unavailable: row(null, 69, 'start the broker: chio up'),
   kernel_unavailable: row(null, 69, 'start the kernel: chio up'),
+  activation_refused: row(null, 1, 'make the .socket unit name exactly the sockets of the configuration'),
   another_instance: row(null, 73, 'another process serves this store: stop it first'),
 
   // Keys and signatures.

@@ -8,6 +8,7 @@ import { dirname } from 'node:path'
 import { closeDescriptor, lockFile, openDirectory } from '../native/index.js'
 import { BrokerError } from '../protocol/errors.js'
 import { refused } from './custody-refusal.js'
+import { isListenedOn } from './listening-names.js'
 import {
   assertSocketCustody,
   assertSocketDirectory,
@@ -47,14 +48,15 @@ export function bindSocket(server: Server, path: string, owner: SocketOwner, bac
 }
 
 /** Nothing is ever chgrp'ed: the group of the socket is the one that this process runs with. */
-function assertOurGroup(path: string, owner: SocketOwner): void {
+export function assertOurGroup(path: string, owner: SocketOwner): void {
   const egid = process.getegid?.()
   if (owner.socketGid !== null && egid !== owner.socketGid) {
     throw refused(path, `a process with primary gid ${owner.socketGid}`, `gid ${egid}`)
   }
 }
 
-function lockDirectory(directory: string): number {
+/** One daemon serves a directory. @throws BrokerError `another_instance`. */
+export function lockDirectory(directory: string): number {
   const descriptor = openDirectory(directory)
   try {
     return lockFile(descriptor)
@@ -70,6 +72,16 @@ function lockDirectory(directory: string): number {
   }
 }
 
+/** A daemon of ours would hold the lock: this is a socket unit whose service does not run, and the name is its own. */
+function assertNobodyListens(path: string): void {
+  if (!isListenedOn(path)) return
+  throw new BrokerError(
+    'another_instance',
+    `socket refused: expected nobody to listen at ${path}, got a listener without its lock, as a .socket unit is; start the service instead, or stop that unit`,
+    { outcome: 'not_started' },
+  )
+}
+
 /** Under the lock a socket of ours can only be a dead daemon's. Anything else stays where it is. */
 function removeStale(path: string): void {
   const stats = lstatSync(path, { throwIfNoEntry: false })
@@ -77,6 +89,7 @@ function removeStale(path: string): void {
   if (!stats.isSocket())
     throw refused(path, 'nothing or a stale socket', 'another kind of file; move it away')
   if (stats.uid !== process.geteuid?.()) throw refused(path, 'a socket of our uid', `one of uid ${stats.uid}`)
+  assertNobodyListens(path)
   unlinkSync(path)
 }
 

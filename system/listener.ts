@@ -3,6 +3,7 @@
 // Source: accept(2); the broker protocol's peer authentication.
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../protocol/clock.js'
+import { adoptSocket } from './adopted-socket.js'
 import { bindSocket, type BoundSocket } from './bound-socket.js'
 import type { FrameAdmission } from './frame-admission.js'
 import { type ConnectionMode, FramedConnection } from './framed-connection.js'
@@ -23,6 +24,8 @@ export interface ListenOptions {
   readonly maximumConnections?: number
   readonly maximumConnectionsPerUid?: number
   readonly backlog?: number
+  /** Bound to the path by a service manager, which keeps its name; without one the path is bound here. */
+  readonly activatedDescriptor?: number | undefined
   /** Judges the connector; a false closes the connection without a byte. */
   admit(peer: PeerIdentity): boolean
   /** Serves one connection, which is closed when this settles. A rejection goes to `onFault`. */
@@ -57,22 +60,26 @@ export class Listener {
     this.#server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, socket => this.#accept(socket))
   }
 
+  get isListening(): boolean {
+    return this.#server.listening
+  }
+
   get connections(): number {
     return this.#connections.size
   }
 
   async start(): Promise<void> {
-    const { path, socketGid, backlog } = this.#options
+    const { path, socketGid, activatedDescriptor: descriptor } = this.#options
+    const backlog = this.#options.backlog ?? DEFAULT_BACKLOG
+    const owner = { ownerUid: process.geteuid?.() ?? 0, socketGid }
     const listening = new Promise<void>(resolve => {
       this.#server.once('listening', resolve)
     })
     this.#server.on('error', error => this.#options.onFault(error))
-    this.#bound = bindSocket(
-      this.#server,
-      path,
-      { ownerUid: process.geteuid?.() ?? 0, socketGid },
-      backlog ?? DEFAULT_BACKLOG,
-    )
+    this.#bound =
+      descriptor === undefined
+        ? bindSocket(this.#server, path, owner, backlog)
+        : adoptSocket(this.#server, { path, descriptor }, owner, backlog)
     await listening
   }
 

@@ -36,6 +36,7 @@
   X("receiveDescriptors", native_receive_descriptors)         \
   X("receiveMessage", native_receive_message)                 \
   X("sealedMemfd", native_sealed_memfd)                       \
+  X("sendDatagram", native_send_datagram)                     \
   X("sendDescriptors", native_send_descriptors)               \
   X("setPassCredentials", native_set_pass_credentials)        \
   X("shutdownSocket", native_shutdown_socket)                 \
