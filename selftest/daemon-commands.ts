@@ -9,6 +9,8 @@ export interface StartableInstallation {
   readonly layout: Layout
   readonly identities: Identities
   readonly programRoot: string
+  /** Put before each daemon's command. */
+  readonly wrapper?: readonly string[]
   readonly onLogLine?: (line: string) => void
 }
 
@@ -34,12 +36,12 @@ export function kernelCommand(installation: StartableInstallation): DaemonComman
 }
 
 function startOf(installation: StartableInstallation, role: DaemonRole) {
-  const { identities, programRoot, onLogLine } = installation
+  const { identities, programRoot, wrapper, onLogLine } = installation
   const identity = identities[role]
   const groups = areSeparate(identities)
     ? [...new Set([identity.gid, identities.broker.gid, identities.kernel.gid])]
     : []
-  return { identity, groups, programRoot, ...(onLogLine && { onLogLine }) }
+  return { identity, groups, programRoot, ...(wrapper && { wrapper }), ...(onLogLine && { onLogLine }) }
 }
 
 /** Makes both stores, each by its own daemon's binary under its own uid. */

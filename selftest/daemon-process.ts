@@ -17,6 +17,8 @@ export interface DaemonCommand {
   readonly args: readonly string[]
   readonly identity: Identity
   readonly groups: readonly number[]
+  /** Put before everything else: what leads into a namespace of its own. */
+  readonly wrapper?: readonly string[]
   readonly onLogLine?: (line: string) => void
 }
 
@@ -145,12 +147,22 @@ function exitCodeOf({ code, signal }: DaemonEnd): number {
   return code ?? 128 + (signal === null ? 0 : constants.signals[signal])
 }
 
-/** setpriv keeps the groups that Node's own uid option would drop, and ends the daemon with its starter. */
-function commandLine({ name, programRoot, args, identity, groups }: DaemonCommand): string[] {
-  const node = [process.execPath, join(programRoot, 'dist', 'cli', `${name}.js`), ...args]
+function commandLine(command: DaemonCommand): string[] {
+  const { name, programRoot, args } = command
+  return commandLineOf(command, [join(programRoot, 'dist', 'cli', `${name}.js`), ...args])
+}
+
+/**
+ * How a script of ours is run as a daemon is: in its namespace, under its uid and groups. setpriv keeps the groups
+ * that Node's own uid option would drop, and ends the daemon with its starter.
+ */
+export function commandLineOf(
+  { identity, groups, wrapper = [] }: Pick<DaemonCommand, 'identity' | 'groups' | 'wrapper'>,
+  script: readonly string[],
+): string[] {
   const apart = process.geteuid?.() === 0 && identity.uid !== 0
   const ids = apart
     ? [`--reuid=${identity.uid}`, `--regid=${identity.gid}`, `--groups=${groups.join(',')}`, '--no-new-privs']
     : []
-  return ['setpriv', ...ids, '--pdeathsig=TERM', '--', ...node]
+  return [...wrapper, 'setpriv', ...ids, '--pdeathsig=TERM', '--', process.execPath, ...script]
 }

@@ -31,6 +31,8 @@ export interface TrialOptions {
   readonly onLogLine?: (line: string) => void
   /** How long a reservation may wait for its start; the installation's own value unless said. */
   readonly executionNonceSeconds?: number
+  /** Called before the stores are made. What it returns is put before the command of each daemon. */
+  readonly enclose?: (layout: Layout) => Promise<readonly string[]>
 }
 
 /** A running trial. Stop it: daemons end, STATE is removed. */
@@ -119,7 +121,8 @@ async function makeTrial(state: string, options: TrialOptions): Promise<Trial> {
   if (options.executionNonceSeconds !== undefined) shortenNonces(layout, options.executionNonceSeconds)
   const { root: programRoot, copied } = programFor(identities, state)
   const { onLogLine } = options
-  const installation = { layout, identities, programRoot, ...(onLogLine && { onLogLine }) }
+  const wrapper = (await options.enclose?.(layout)) ?? []
+  const installation = { layout, identities, programRoot, wrapper, ...(onLogLine && { onLogLine }) }
   await provisionStores(installation)
   return new Trial(installation, { keys, copied })
 }
