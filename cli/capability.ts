@@ -52,10 +52,11 @@ export async function issueCapability(options: IssueOptions): Promise<void> {
 function newestVersion(credentials: readonly StoredCredential[], id: string): StoredCredential {
   const versions = credentials.filter(({ credential }) => credential.credentialId === id)
   const newest = versions.sort((a, b) => b.credential.version - a.credential.version)[0]
-  if (newest !== undefined) return newest
+  if (newest?.enabled === true) return newest
+  const got = newest === undefined ? id : `${id} version ${newest.credential.version}, which is disabled`
   throw new BrokerError(
     'credential_unavailable',
-    `credential refused: expected one that is stored, got ${id}`,
+    `credential refused: expected one that is stored and enabled, got ${got}`,
   )
 }
 

@@ -1,4 +1,4 @@
-// chio credential provision | list. The secret enters by standard input alone; it is never echoed,
+// chio credential provision | disable | list. The secret enters by standard input alone; it is never echoed,
 // printed or put into an argument.
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { MAXIMUM_SECRET_BYTES } from '../protocol/limits.js'
@@ -93,6 +93,39 @@ function existing(id: string): (error: unknown) => never {
       { cause: error },
     )
   }
+}
+
+/** Disables every stored version of an id: an emergency is no moment to ask which. Repeating it is safe. */
+export async function disableCredential(id: string, options: CommonOptions): Promise<void> {
+  const credentialId = namedText(id, 'credential id')
+  const layout = layoutOfState(findState(options.state))
+  const disabled = await asAdministrator(layout, async administrator => {
+    const versions = (await administrator.credentials()).filter(
+      ({ credential }) => credential.credentialId === credentialId,
+    )
+    if (versions.length === 0) throw notStored(credentialId)
+    const done = []
+    for (const { credential } of versions) {
+      const { body } = await administrator.disable(credential)
+      done.push({ credential, operationId: body.operationId })
+    }
+    return done
+  })
+  const document = { schema: 'chio.credential-disabled.v1', disabled }
+  print(
+    options,
+    document,
+    disabled.flatMap(({ credential: { provider, version } }) => [
+      `Credential ${id} version ${version} of ${provider} is disabled: nothing is sent with it any more.`,
+    ]),
+  )
+}
+
+function notStored(id: string): BrokerError {
+  return new BrokerError(
+    'credential_unavailable',
+    `credential refused: expected one that is stored, got ${id}; see chio credential list`,
+  )
 }
 
 /** Shows references and placements, never a value. */

@@ -7,7 +7,7 @@ import { startupHygiene } from '../system/startup.js'
 import { showCapacity } from './broker-capacity.js'
 import { issueCapability, listCapabilities } from './capability.js'
 import { revokeCapability } from './capability-revocation.js'
-import { listCredentials, provisionCredential } from './credential.js'
+import { disableCredential, listCredentials, provisionCredential } from './credential.js'
 import { runDoctor } from './doctor.js'
 import { initialise } from './init.js'
 import { cancelOperation, listOperations, showOperation, showOutcome } from './operation.js'
@@ -37,11 +37,14 @@ function command(parent: Command, usage: string, summary: string): Command {
 }
 
 function addCredential(program: Command): void {
-  const credential = program.command('credential').description('store credentials; list their references')
+  const credential = program.command('credential').description('store and disable credentials; list them')
   command(credential, 'provision <id>', 'store a credential; the secret is read from standard input')
     .requiredOption('--provider <name>', 'whose credential it is')
     .requiredOption('--placement <form>', 'bearer, api-key, basic:USER or header:NAME')
     .action(provisionCredential)
+  command(credential, 'disable <id>', 'nothing is sent with it any more; repeating is safe').action(
+    disableCredential,
+  )
   command(credential, 'list', 'references and placements; never a value').action(listCredentials)
 }
 

@@ -56,18 +56,33 @@ export class Administrator {
   }
 
   /** Stores one credential version and verifies the broker's signed receipt for it. */
-  async provision(credential: NewCredential): Promise<SignedAdminMutationReceipt> {
-    const mutation: CredentialMutation = {
+  provision(credential: NewCredential): Promise<SignedAdminMutationReceipt> {
+    return this.#mutate({
       ...credential,
       mutation: 'provision',
       schema: 'chio.broker-credential-mutation.v2',
-    }
+    })
+  }
+
+  /**
+   * Disables one stored version: when this returns, no dispatch with it commits any more. Repeating it is safe.
+   * @throws BrokerError `authorization_denied` when the broker stores no such version.
+   */
+  disable(credential: CredentialRef): Promise<SignedAdminMutationReceipt> {
+    return this.#mutate({
+      credential,
+      mutation: 'disable',
+      placement: null,
+      schema: 'chio.broker-credential-mutation.v2',
+      secret: new Uint8Array(0),
+    })
+  }
+
+  async #mutate(mutation: CredentialMutation): Promise<SignedAdminMutationReceipt> {
     checkMutation(mutation)
-    const signed = this.#authorize('provision', encode(CredentialMutation, mutation))
-    const answer = await this.broker.administer(
-      { ...signed.request, operation: 'provision' },
-      signed.authorization,
-    )
+    const operation = mutation.mutation
+    const signed = this.#authorize(operation, encode(CredentialMutation, mutation))
+    const answer = await this.broker.administer({ ...signed.request, operation }, signed.authorization)
     const receipt = decode(SignedAdminMutationReceipt, answer, 'mutation receipt')
     verifyMutationReceipt(receipt, this.broker.pins.receiptKey)
     checkReceiptOf(receipt, { ...signed.statement, tenantScope: this.tenantScope }, mutation)

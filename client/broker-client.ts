@@ -89,9 +89,10 @@ export class BrokerClient {
     return acknowledgement
   }
 
-  async slotStatus(): Promise<SlotStatus> {
+  async slotStatus(budgetMs = DEFAULT_IPC_DEADLINE_MS): Promise<SlotStatus> {
     const payload = encode(SlotStatusRequest, { schema: 'chio.broker-slot-status-request.v1' })
-    return decode(SlotStatus, await this.#accepted(this.#plain('slot_status', payload)), 'slot status')
+    const answer = await this.#accepted(this.#plain('slot_status', payload), budgetMs)
+    return decode(SlotStatus, answer, 'slot status')
   }
 
   async attemptStatus(attemptId: string, budgetMs = DEFAULT_IPC_DEADLINE_MS): Promise<AttemptStatus> {

@@ -78,6 +78,12 @@ export class BrokerRecordsClient {
     })
   }
 
+  /** Asks for the slot, which every broker has: nothing is looked for, and nothing is refused. */
+  async isReachable(deadlineBootNs: bigint): Promise<boolean> {
+    const slot = await answered(() => this.#broker.slotStatus(this.#leftMs(deadlineBootNs)))
+    return slot !== 'unreachable'
+  }
+
   #leftMs(deadlineBootNs: bigint): number {
     return Math.max(1, Number((deadlineBootNs - this.#clock.bootNs()) / 1_000_000n))
   }

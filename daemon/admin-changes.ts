@@ -3,6 +3,7 @@
 // Must never: keep a secret longer than its sealing takes.
 // Source: the broker protocol, section 5.18.
 import type { AdminOperation } from '../protocol/administration.js'
+import { unixSeconds } from '../protocol/clock.js'
 import { decode, encode } from '../protocol/codec.js'
 import {
   type AdminMutationReceiptBody,
@@ -13,6 +14,7 @@ import {
   CredentialListRequest,
   CredentialMutation,
   CredentialMutationV1,
+  type Mutation,
   SignedAdminMutationReceipt,
   signMutationReceipt,
 } from '../protocol/credential-mutation.js'
@@ -33,18 +35,13 @@ export type AdminChange = (payload: Uint8Array) => ReadChange
 
 export const ADMIN_CHANGES: Readonly<Record<string, AdminChange>> = {
   credential_list: readList,
+  disable: readDisabling,
   provision: readProvision,
   revoke: readRevocation,
 }
 
 function readProvision(payload: Uint8Array): ReadChange {
-  const mutation = decodeMutation(payload)
-  if (mutation.mutation !== 'provision') {
-    throw new BrokerError(
-      'invalid_request',
-      'credential mutation refused: expected provision, as its operation',
-    )
-  }
+  const mutation = decodeMutation(payload, 'provision')
   try {
     checkMutation(mutation)
     assertInjectable(mutation.secret)
@@ -62,14 +59,44 @@ function readProvision(payload: Uint8Array): ReadChange {
   }
 }
 
-/** The first version has no placement; it means bearer. */
-function decodeMutation(payload: Uint8Array): CredentialMutation {
+/** From this commit on no dispatch of that version commits: the dispatch transaction reads the same row. */
+function readDisabling(payload: Uint8Array): ReadChange {
+  const mutation = decodeMutation(payload, 'disable')
+  try {
+    checkMutation(mutation)
+  } catch (error) {
+    mutation.secret.fill(0)
+    throw error
+  }
+  return {
+    apply(parts, tx, operation) {
+      parts.credentials.disable(tx, mutation.credential)
+      return mutationReceipt(parts, mutation, operation, unixSeconds(parts.clock))
+    },
+    wipe: nothing,
+  }
+}
+
+/** @throws BrokerError `invalid_request` when it is none, or one of another kind than its operation. */
+function decodeMutation(payload: Uint8Array, kind: Mutation): CredentialMutation {
+  const mutation = decodeAnyVersion(payload)
+  if (mutation.mutation === kind) return mutation
+  mutation.secret.fill(0)
+  throw new BrokerError(
+    'invalid_request',
+    `credential mutation refused: expected ${kind}, as its operation, got ${mutation.mutation}`,
+  )
+}
+
+/** The first version has no placement; where a secret is stored it means bearer. */
+function decodeAnyVersion(payload: Uint8Array): CredentialMutation {
   // A view, not a copy: the payload holds the secret and is wiped by whoever owns it.
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
   const isFirst = bytes.includes('"schema":"chio.broker-credential-mutation.v1"')
   if (!isFirst) return decode(CredentialMutation, payload, 'credential mutation')
   const { credential, mutation, secret } = decode(CredentialMutationV1, payload, 'credential mutation')
-  const placement = { kind: 'bearer_authorization' } as const
+  const carries = mutation === 'provision' || mutation === 'rotate'
+  const placement = carries ? ({ kind: 'bearer_authorization' } as const) : null
   return { credential, mutation, placement, schema: 'chio.broker-credential-mutation.v2', secret }
 }
 

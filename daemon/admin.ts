@@ -1,4 +1,4 @@
-// Owns what administrators ask of the broker: provision, list, revoke. Approvals are spent and the change is made in
+// Owns what administrators ask of the broker: provision, disable, list, revoke. Approvals are spent and the change is made in
 // one commit; an exact retry gets the stored answer, also after its approvals expired.
 // Must never: act on a peer check alone, or spend an approval on a change that was not made.
 // Source: the broker protocol, section 5.18 (governed policy).

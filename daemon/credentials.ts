@@ -46,6 +46,7 @@ const LIST_SQL = `SELECT ${FIELDS} FROM credentials ORDER BY provisioned_at_unix
 const ANY_SQL = `SELECT ${FIELDS} FROM credentials LIMIT 1`
 const ENABLED_SQL = 'SELECT enabled FROM credentials WHERE lookup = ?'
 const SECRET_SQL = 'SELECT sealed_secret AS sealedSecret FROM credentials WHERE lookup = ?'
+const DISABLE_SQL = 'UPDATE credentials SET enabled = 0 WHERE lookup = ?'
 const INSERT_SQL = `INSERT INTO credentials (lookup, sealed_reference, sealed_secret, enabled,
   provisioned_at_unix_ms) VALUES (?, ?, ?, 1, ?)`
 
@@ -124,6 +125,13 @@ export class CredentialVault {
     )
     secretKey.fill(0)
     referenceKey.fill(0)
+  }
+
+  /** Disables a version for good; a second time changes nothing. @throws Refused `credential_unknown`. */
+  disable(tx: Transaction, credential: CredentialRef): void {
+    const lookup = this.#lookup(credential)
+    if (tx.get(ENABLED_SQL, lookup) === undefined) throw new Refused('credential_unknown', 'none')
+    tx.run(DISABLE_SQL, lookup)
   }
 
   /**

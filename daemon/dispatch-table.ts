@@ -45,7 +45,7 @@ export const OPERATIONS: Readonly<Record<BrokerOperation, OperationRow>> = {
   attempt_status: { permitted: 'always', authorization: 'none', answers: 'document', handle: attemptStatus },
   credential_list: administrative,
   delete: unserved,
-  disable: unserved,
+  disable: administrative,
   execute: { permitted: 'always', authorization: 'required', answers: 'frame', handle: replayExecute },
   issue: unserved,
   prepare_connection: {

@@ -45,7 +45,7 @@ export const REFUSALS = {
     ['request'],
     'invalid_request',
   ),
-  broker_closing: kept('operation', 'a broker that is not stopping', ['request'], 'authority_unavailable'),
+  broker_closing: kept('operation', 'a broker that is not stopping', ['request'], 'broker_stopping'),
   payload_malformed: kept(
     'payload',
     'the canonical document of this operation',
@@ -94,6 +94,7 @@ export const REFUSALS = {
     ['request'],
     'conflict',
   ),
+  credential_unknown: kept('credential version', 'one that is stored', ['request'], 'authorization_denied'),
   slot_held: kept('prepared slot', 'a free slot', ['preparation'], 'conflict'),
   attempt_unregistered: kept('attempt', 'a registered attempt', ['preparation'], 'authorization_denied'),
   attempt_differs: kept(
@@ -176,7 +177,7 @@ export const REFUSALS = {
     ['preparation'],
     'authority_unavailable',
   ),
-  connector_gone: fails('connector', 'the connecting process alive', CHECKED, 'authorization_denied'),
+  connector_gone: fails('connector', 'the connecting process alive', UNTIL_DISPATCH, 'authorization_denied'),
   released: fails('attempt', 'no release by the authority', UNTIL_DISPATCH, 'authorization_denied'),
   broker_stopping: fails('broker', 'a broker that is not stopping', UNTIL_DISPATCH, 'authority_unavailable'),
   internal_fault: {
@@ -267,6 +268,7 @@ export const REFUSALS = {
   ),
   provider_lost: unknown('provider', 'a complete answer', ['dispatched'], 'upstream'),
   provider_timeout: unknown('provider', 'a complete answer in time', ['dispatched'], 'upstream'),
+  stop_hurried: unknown('broker', 'time to wait for the answer', ['dispatched'], 'upstream'),
   dispatch_fault: unknown('broker', 'no fault of its own', ['dispatched'], 'invariant'),
   outcome_lost: unknown('dispatch', 'an outcome recorded before the broker ended', ['start'], 'storage'),
 } as const satisfies Record<string, RefusalRow>

@@ -157,12 +157,18 @@ export class SlotDesk {
     preparation.permit.release()
   }
 
-  /** A connector that closed both ways, reset, or sent a byte too many while nobody reads. */
+  /**
+   * A connector that died, whoever holds its stream now; one that closed both ways, reset, or sent a byte too many
+   * while nobody reads.
+   */
   #watchConnector(preparation: Preparation): () => void {
-    const { connection } = preparation.candidate
+    const { connection, peer } = preparation.candidate
     const timer = setInterval(() => {
+      // While it waits, what came on the stream before its end is read first: the end there has its own reason.
       if (preparation.phase !== 'waiting' && connection.hungUp()) {
         this.end(preparation, new Refused('stream_closed'))
+      } else if (!peer.isAlive() && !connection.hungUp()) {
+        this.end(preparation, new Refused('connector_gone', 'one that ended'))
       }
     }, CONNECTOR_LOOK_MS)
     void connection.ended.then(ending => {

@@ -6,6 +6,7 @@ import { type Preparation, prepareDispatchConnection } from '../client/prepare.j
 import type { Clock } from '../protocol/clock.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { type AdmittedOperation, authorize, type ReservedOperation } from './admission.js'
+import { explainedDecline } from './decline.js'
 import type { HostSession } from './session.js'
 
 const PAUSE_MS = 50
@@ -56,7 +57,7 @@ export async function prepareWithin(
     try {
       return await prepareDispatchConnection(session.pins.broker, attempt, session.clock)
     } catch (error) {
-      if (!isHeld(error)) throw error
+      if (!isHeld(error)) throw await explainedDecline(session, admitted, error)
       if (session.clock.bootNs() >= deadlineBootNs) throw await slotHeld(session, error)
     }
     await sleep(PAUSE_MS)

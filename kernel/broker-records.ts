@@ -25,4 +25,6 @@ export interface BrokerRecords {
     deadlineBootNs: bigint,
   ): Promise<'released' | 'conflict' | Unanswered>
   attemptStatus(attemptId: string, deadlineBootNs: bigint): Promise<AttemptStatus | Unanswered>
+  /** Whether the broker answers at all; asks about nothing in particular. */
+  isReachable(deadlineBootNs: bigint): Promise<boolean>
 }

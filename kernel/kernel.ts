@@ -34,8 +34,6 @@ import { startDispatch } from './start-dispatch.js'
 
 /** How long a status waits to learn whether the broker answers. */
 const PROBE_MS = 500
-/** An attempt that no broker can hold: its derivation has another form. */
-const PROBE_ATTEMPT_ID = 'chio-kernel-status-probe'
 
 export type RequestOf<K extends KernelOperationKind> = Extract<KernelOperation, { kind: K }>['request']
 export type ResponseOf<K extends KernelOperationKind> = Extract<KernelResult, { kind: K }>['response']
@@ -185,7 +183,7 @@ export class Kernel {
   async #probe(): Promise<boolean> {
     const { clock, records } = this.#context
     try {
-      return (await records.attemptStatus(PROBE_ATTEMPT_ID, deadlineAfter(clock, PROBE_MS))) !== 'unreachable'
+      return await records.isReachable(deadlineAfter(clock, PROBE_MS))
     } catch {
       return false
     }

@@ -24,6 +24,37 @@ async function list() {
   return decode(CredentialList, answer, 'list')
 }
 
+describe('disable', () => {
+  test('is recorded, signed and shown; a second one changes nothing', async () => {
+    for (let time = 0; time < 2; time += 1) {
+      const receipt = decode(SignedAdminMutationReceipt, await world.disable(), 'receipt')
+      expect(verifyMutationReceipt(receipt, world.receiptKey.publicKey).body).toMatchObject({
+        operation: 'disable',
+        outcome: 'applied',
+        credential: { credentialId: 'issues', version: 1 },
+      })
+    }
+    expect((await list()).credentials).toMatchObject([{ enabled: false }])
+  })
+
+  test('answers an exact retry with the same bytes', async () => {
+    const { request, authorization } = world.disabling()
+    const asked = { ...request, operation: 'disable' } as const
+    const first = Buffer.from(await world.client.administer(asked, authorization))
+    expect(first.equals(await world.client.administer(asked, authorization))).toBe(true)
+  })
+
+  test('refuses a provision under its name, and a version that nobody stored', async () => {
+    const { request } = world.provisioning('another-secret', 2)
+    const wrong = world.administered('disable', request.payload)
+    await expect(
+      world.client.administer({ ...wrong.request, operation: 'disable' }, wrong.authorization),
+    ).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(world.disable(2)).rejects.toMatchObject({ code: 'authorization_denied' })
+    expect((await list()).credentials).toMatchObject([{ enabled: true }])
+  })
+})
+
 describe('provision', () => {
   test('answers with a signed receipt, and the same bytes to an exact retry after its approval expired', async () => {
     const { request, authorization } = world.provisioning('another-secret', 2)

@@ -183,13 +183,13 @@ describe('cancel, release and reading', () => {
   test('asks the broker once for all who want its status at the same time', async () => {
     let asked = 0
     let answer: () => void = () => {}
-    const attemptStatus = () => {
+    const isReachable = () => {
       asked += 1
-      return new Promise<'unknown'>(resolve => {
-        answer = () => resolve('unknown')
+      return new Promise<boolean>(resolve => {
+        answer = () => resolve(true)
       })
     }
-    await kernel.restart({ records: { ...UNREACHABLE, attemptStatus } })
+    await kernel.restart({ records: { ...UNREACHABLE, isReachable } })
     const { running } = kernel
     const all = Array.from({ length: 20 }, () => running.kernel.status())
     await expect.poll(() => asked).toBe(1)

@@ -235,6 +235,23 @@ export class BrokerWorld {
     return this.client.administer({ ...request, operation: 'provision' }, authorization)
   }
 
+  /** A signed request to disable a version of the stored credential. */
+  disabling(version = 1) {
+    const payload = encode(CredentialMutation, {
+      credential: { credentialId: 'issues', provider: 'tracker', version },
+      mutation: 'disable',
+      placement: null,
+      schema: 'chio.broker-credential-mutation.v2',
+      secret: new Uint8Array(0),
+    })
+    return this.administered('disable', payload)
+  }
+
+  async disable(version = 1): Promise<Uint8Array> {
+    const { request, authorization } = this.disabling(version)
+    return this.client.administer({ ...request, operation: 'disable' }, authorization)
+  }
+
   /** Puts a parent capability on the broker's own revocation list. */
   async revoke(capabilityId: string): Promise<CapabilityStatusResponse> {
     const payload = encode(CapabilityControlCommand, {

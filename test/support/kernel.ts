@@ -23,6 +23,7 @@ const SUBJECT = 'administrator'
 
 /** A broker that nobody reaches: what the kernel meets when it runs alone. */
 export const UNREACHABLE: BrokerRecords = {
+  isReachable: async () => false,
   replay: async () => 'unreachable',
   release: async () => 'unreachable',
   attemptStatus: async () => 'unreachable',

@@ -26,25 +26,31 @@ def frame():
     return body
 if then:
     frame()
-sys.stdin.readline()
+for line in sys.stdin:
+    word = line.strip()
+    if word == 'write':
+        s.sendall(then)
+    elif word == 'leave':
+        break
 if os.fork():
     os._exit(0)
 sys.stdin.readline()
 try:
-    if then: s.sendall(then)
     print(frame().hex(), flush=True)
 except OSError:
     print('', flush=True)
 `
 
 export interface OrphanedConnector {
+  /** Writes the second frame, after an answer to the first was read. */
+  write(): void
   /** Ends the connecting process; resolves when it is dead. */
   leave(): Promise<void>
-  /** Lets the survivor go on: it writes the second frame, if any, and reads one answer. */
+  /** Lets the survivor read one answer. */
   seen(): Promise<Seen>
 }
 
-/** @param then written by the survivor after an answer to the first frame was read by the connector. */
+/** @param then the second frame; with one, an answer to the first is read before anything else. */
 export function orphanedConnector(
   path: string,
   first: Uint8Array,
@@ -57,6 +63,7 @@ export function orphanedConnector(
   const output = collect(child.stdout)
   const exited = once(child, 'exit')
   return {
+    write: () => void child.stdin.write('write\n'),
     async leave() {
       child.stdin.write('leave\n')
       await exited

@@ -20,6 +20,11 @@ export class ScriptedRecords implements BrokerRecords {
     return next(this.statuses)
   }
 
+  async isReachable(): Promise<boolean> {
+    this.asked.push('reachable')
+    return this.statuses[0] !== 'unreachable'
+  }
+
   async replay(attempt: RetainedAttempt): Promise<Replayed> {
     this.asked.push('replay')
     this.attempt = attempt

@@ -79,7 +79,7 @@ export const CONSUMPTION_STORIES: Stories = {
     { capabilityLifetimeSeconds: 4 },
     { clock },
   ),
-  'credential_unavailable at consumption': turned(world => sql(world, 'UPDATE credentials SET enabled = 0')),
+  'credential_unavailable at consumption': turned(world => world.disable()),
   'destination_refused at consumption': turned(
     () => undefined,
     { url: 'https://private.test/issues' },
@@ -93,7 +93,12 @@ export const CONSUMPTION_STORIES: Stories = {
     const prepare = attemptEnvelope('prepare_connection', attempt.authorized('prepare'), TENANT)
     const frame = encodeFrame(executeFrameBody(attempt.request, TENANT))
     const connector = orphanedConnector(world.socketPath, encodeFrame(encodeRequest(prepare)), frame)
+    while (world.broker.slotStatus().state !== 'waiting') await delay(5)
+    const answered = slowParent(world)
+    connector.write()
+    await answered.asked
     await connector.leave()
+    answered.go()
     return { seen: await connector.seen(), attempt }
   }),
   'released at consumption': whileAsking((_world, attempt) => attempt.release()),

@@ -5,6 +5,7 @@ import { closeDescriptor, shutdownWrite } from '../../../native/index.js'
 import { encodeRequest } from '../../../protocol/envelope.js'
 import { encodeFrame } from '../../../protocol/frame.js'
 import type { BrokerWorld } from '../broker-world.js'
+import { orphanedConnector } from '../orphaned-connector.js'
 import { connectRaw, seenOn, write } from '../raw-broker.js'
 import { type AttemptOptions, TENANT, type TestAttempt } from '../test-attempt.js'
 import { failAt } from './request.js'
@@ -40,6 +41,16 @@ export const HELD_STORIES: Stories = {
     },
     { atCutpoint: failAt('broker.acknowledged') },
   ),
+  'connector_gone at held': story(async world => {
+    const attempt = world.attempt()
+    await attempt.register()
+    const envelope = attemptEnvelope('prepare_connection', attempt.authorized('prepare'), TENANT)
+    const never = encodeFrame(Buffer.from('never written'))
+    const connector = orphanedConnector(world.socketPath, encodeFrame(encodeRequest(envelope)), never)
+    while (world.broker.slotStatus().state !== 'waiting') await delay(5)
+    await connector.leave()
+    return { seen: await connector.seen(), attempt }
+  }),
   'stream_closed at held': story(holding(async ({ descriptor }) => shutdownWrite(descriptor))),
   'stream_reset at held': story(async world => {
     const attempt = world.attempt()

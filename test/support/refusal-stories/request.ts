@@ -36,6 +36,10 @@ const administer = (
   const bytes = encode(AdminAuthorization, authorization)
   return ask(world, { authorization: bytes, operation, payload, tenantScope: TENANT })
 }
+const asAdministrator = (
+  world: BrokerWorld,
+  { request, authorization }: ReturnType<BrokerWorld['administered']>,
+): Promise<Seen> => ask(world, { ...request, authorization: encode(AdminAuthorization, authorization) })
 const executed = async (world: BrokerWorld): Promise<TestAttempt> => {
   const attempt = await world.prepared()
   await attempt.preparation.stream.submit(soonBootNs())
@@ -101,10 +105,11 @@ export const REQUEST_STORIES: Stories = {
     return { seen: await ask(world, other) }
   }),
   'credential_exists at request': story(async world => {
-    const { request, authorization } = world.provisioning('another-secret', 1)
-    const bytes = encode(AdminAuthorization, authorization)
-    return { seen: await ask(world, { ...request, authorization: bytes }) }
+    return { seen: await asAdministrator(world, world.provisioning('another-secret', 1)) }
   }),
+  'credential_unknown at request': story(async world => ({
+    seen: await asAdministrator(world, world.disabling(7)),
+  })),
   'attempt_differs at request': story(async world => {
     const attempt = world.attempt()
     await attempt.register()
