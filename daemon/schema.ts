@@ -127,6 +127,6 @@ ${appendOnly('admin_approvals')}
 
 export const BROKER_SCHEMA: StoreSchema = {
   applicationId: 0x4368_4272,
-  userVersion: 1,
+  userVersion: 2,
   schemaSql: `${ATTEMPTS_SQL}${RECORDS_SQL}${CUSTODY_SQL}`,
 }

@@ -22,7 +22,7 @@ const ENDED = quoted(ADMISSION_STATES.filter(state => STATE_FACTS[state].termina
 
 export const KERNEL_STORE_SCHEMA: StoreSchema = {
   applicationId: 0x43_48_4b_01,
-  userVersion: 1,
+  userVersion: 2,
   schemaSql: `
 CREATE TABLE kernel_state (singleton INTEGER PRIMARY KEY CHECK (singleton = 1), owner_epoch INTEGER NOT NULL, lease_id TEXT NOT NULL,
   commit_index INTEGER NOT NULL, revocation_index INTEGER NOT NULL, live_nonces INTEGER NOT NULL CHECK (live_nonces >= 0)) STRICT;

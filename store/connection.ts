@@ -33,9 +33,14 @@ export function openConnection(path: string): Database.Database {
   }
 }
 
-function openExisting(path: string): Database.Database {
+/** @returns a connection that changes nothing, not even by its end: the last one to close empties the log otherwise. */
+export function openReadOnly(path: string): Database.Database {
+  return openExisting(path, true)
+}
+
+function openExisting(path: string, readonly = false): Database.Database {
   try {
-    return new Database(path, { fileMustExist: true, timeout: BUSY_TRY_MS })
+    return new Database(path, { fileMustExist: true, readonly, timeout: BUSY_TRY_MS })
   } catch (error) {
     throw sqlFault(error, `opening ${path}`, 'not_started')
   }

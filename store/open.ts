@@ -3,15 +3,16 @@
 // Source: ../docs/decisions on provision and open; sqlite.org/howtocorrupt.html.
 import type Database from 'better-sqlite3'
 import type { Clock } from '../protocol/clock.js'
-import { openConnection } from './connection.js'
+import { openConnection, openReadOnly } from './connection.js'
+import { FileAge } from './file-age.js'
 import { assertPrivateParent, assertStoreFile } from './file-custody.js'
-import { takeOwnerLock } from './owner-lock.js'
-import { assertPin } from './pin.js'
+import { type OwnerLock, takeOwnerLock } from './owner-lock.js'
+import { assertPin, readPin } from './pin.js'
 import { checkStoreSchema, type StoreSchema } from './schema.js'
 import { assertSchema } from './schema-text.js'
 import { sqlFault } from './sql-error.js'
 import { type Cutpoint, Store } from './store.js'
-import { StoreHead } from './store-head.js'
+import { ageFileSql, StoreHead } from './store-head.js'
 
 /** Longest wait of a transaction for a file that a backup tool or a stray process holds. */
 const DEFAULT_BUSY_BUDGET_MS = 5_000
@@ -33,28 +34,46 @@ export async function openStore(path: string, schema: StoreSchema, options: Open
   assertPrivateParent(path)
   assertStoreFile(path)
   const lock = await takeOwnerLock(path, options)
+  let age: FileAge | undefined
   let database: Database.Database | undefined
   try {
+    age = new FileAge(path)
+    assertNewest(path, schema, { lock, age })
     database = openConnection(path)
     const storeId = assertContent(database, path, schema)
-    const head = new StoreHead(database, lock, storeId)
-    head.assertNotBehind(path)
+    const head = new StoreHead({ database, lock, storeId, age })
     const store = new Store({
       database,
       lock,
       head,
+      age,
       storeId,
       clock: options.clock,
       busyBudgetMs: options.busyBudgetMs ?? DEFAULT_BUSY_BUDGET_MS,
       atCutpoint: options.atCutpoint ?? (() => {}),
     })
-    await startWal(store)
+    await startWal(store, schema)
     head.note()
     return store
   } catch (error) {
     database?.close()
+    age?.close()
     lock.release()
     throw error
+  }
+}
+
+/** Judged before anything may be written: an older file stays apart from a newer log, which may be all that is left. */
+function assertNewest(path: string, schema: StoreSchema, parts: { lock: OwnerLock; age: FileAge }): void {
+  const database = openReadOnly(path)
+  try {
+    assertSchema(database, schema)
+    const storeId = readPin(database)?.storeId ?? ''
+    new StoreHead({ ...parts, database, storeId }).assertNotBehind(path)
+  } catch (error) {
+    throw sqlFault(error, `opening ${path}`, 'not_started')
+  } finally {
+    database.close()
   }
 }
 
@@ -70,8 +89,9 @@ function assertContent(database: Database.Database, path: string, schema: StoreS
 }
 
 /** Proves at once that the store can be written, and takes the sync of a new WAL's header off the first request. */
-function startWal(store: Store): Promise<void> {
+function startWal(store: Store, { userVersion }: StoreSchema): Promise<void> {
   return store.transaction('store_opened', tx => {
     tx.changeOne('UPDATE store_state SET openings = openings + 1 WHERE singleton = 1')
+    tx.run(ageFileSql(userVersion))
   })
 }

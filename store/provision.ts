@@ -63,7 +63,7 @@ function fill(path: string, schema: StoreSchema, nowUnixMs: number): void {
       database.pragma(`user_version = ${schema.userVersion}`)
       database.exec(completeSchemaSql(schema))
       assertStrictTables(database)
-      database.exec('INSERT INTO store_state (singleton, openings, checkpoints) VALUES (1, 0, 0)')
+      database.exec('INSERT INTO store_state (singleton, openings, checkpoints, commits) VALUES (1, 0, 0, 0)')
       writeFirstPin(database, assertStoreFile(path), nowUnixMs)
     })()
   } finally {

@@ -1,5 +1,5 @@
 // Owns: what a store file promises about itself (application id, version, schema text) and the tables every
-// store of ours carries: the pin and the opening counter.
+// store of ours carries: the pin and the counters of its head.
 // Must never: change a text below without raising user_version of every store, since texts are compared at open.
 // Source: sqlite.org/stricttables.html, sqlite.org/lang_createtrigger.html, PRAGMA application_id.
 
@@ -39,7 +39,8 @@ ${appendOnly('store_pin')}
 CREATE TABLE store_state (
   singleton INTEGER PRIMARY KEY CHECK (singleton = 1),
   openings INTEGER NOT NULL,
-  checkpoints INTEGER NOT NULL
+  checkpoints INTEGER NOT NULL,
+  commits INTEGER NOT NULL
 ) STRICT;
 `
 

@@ -9,7 +9,8 @@ import { type Attempt, BusyQueue } from './busy-queue.js'
 import { CheckpointSchedule } from './checkpoint.js'
 import type { OwnerLock } from './owner-lock.js'
 import { isBusy, sqlFault } from './sql-error.js'
-import type { StoreHead } from './store-head.js'
+import type { FileAge } from './file-age.js'
+import { COUNT_COMMIT_SQL, type StoreHead } from './store-head.js'
 import { OpenTransaction, type SqlParameters, StatementCache, type Transaction } from './transaction.js'
 
 const NS_PER_MS = 1_000_000n
@@ -21,6 +22,7 @@ export interface StoreParts {
   readonly database: Database.Database
   readonly lock: OwnerLock
   readonly head: StoreHead
+  readonly age: FileAge
   readonly storeId: string
   readonly clock: Clock
   readonly busyBudgetMs: number
@@ -86,6 +88,7 @@ export class Store {
       this.#advanceHead()
       this.#parts.database.close()
     } finally {
+      this.#parts.age.close()
       this.#parts.lock.release()
     }
   }
@@ -116,9 +119,11 @@ export class Store {
     if (!this.#begin(name)) return { busy: true }
     const tx = new OpenTransaction(this.#statements)
     let value: T
+    let head: number | undefined
     try {
       value = body(tx)
       this.#assertFinished(value)
+      if (tx.hasWritten) head = this.#countCommit()
       this.#parts.atCutpoint(`${name}:before_commit`)
     } catch (error) {
       this.#rollBack()
@@ -126,7 +131,7 @@ export class Store {
     } finally {
       tx.end()
     }
-    this.#commit(name)
+    this.#commit(name, head)
     this.#checkpoint.noteCommit(tx.boundBytes)
     return { busy: false, value }
   }
@@ -141,13 +146,18 @@ export class Store {
     }
   }
 
-  #commit(name: string): void {
+  #countCommit(): number | undefined {
+    return (this.#statements.prepare(COUNT_COMMIT_SQL).get() as { head: number } | undefined)?.head
+  }
+
+  #commit(name: string, head: number | undefined): void {
     try {
       this.#statements.prepare('COMMIT').run()
     } catch (error) {
       this.#rollBack()
       throw sqlFault(error, `commit of ${name}`, 'unknown')
     }
+    if (head !== undefined) this.#parts.head.reached(head)
     this.#parts.atCutpoint(`${name}:after_commit`)
   }
 

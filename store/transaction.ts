@@ -46,6 +46,7 @@ export class OpenTransaction implements Transaction {
   readonly #statements: StatementCache
   #open = true
   #boundBytes = 0
+  #hasWritten = false
 
   constructor(statements: StatementCache) {
     this.#statements = statements
@@ -63,7 +64,9 @@ export class OpenTransaction implements Transaction {
     for (const value of parameters) {
       if (value instanceof Uint8Array) this.#boundBytes += value.byteLength
     }
-    return this.#prepare(sql).run(...parameters).changes
+    const { changes } = this.#prepare(sql).run(...parameters)
+    if (changes > 0) this.#hasWritten = true
+    return changes
   }
 
   changeOne(sql: string, ...parameters: SqlParameters): void {
@@ -77,6 +80,11 @@ export class OpenTransaction implements Transaction {
   /** Bytes bound as positional blobs, for the checkpoint to judge how much the WAL has grown. */
   get boundBytes(): number {
     return this.#boundBytes
+  }
+
+  /** Whether there is anything to commit. */
+  get hasWritten(): boolean {
+    return this.#hasWritten
   }
 
   end(): void {

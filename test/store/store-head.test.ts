@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../native/clock.js'
@@ -64,6 +64,56 @@ describe('a store that went back', () => {
     store.close()
     putBack(copy)
     await expect(made.open()).rejects.toMatchObject({ code: 'store_replaced' })
+  })
+})
+
+/** Serves, and is killed; a copy of file and log is made between its commits. */
+async function copiedWhileServed(copy: string, between: string): Promise<void> {
+  const child = startChild(
+    `${CHILD_OPENS}
+    const { copyFileSync } = await import('node:fs')
+    const store = await open()
+    const commit = number => store.transaction('append', tx => tx.run("INSERT INTO event VALUES (?, 'x', NULL)", number))
+    await commit(1)
+    for (const suffix of ['', '-wal']) copyFileSync(args[0] + suffix, args[1] + suffix)
+    ${between}
+    process.kill(process.pid, 'SIGKILL')`,
+    [made.path, copy],
+  )
+  await child.ended()
+}
+
+describe('a copy of file and log, made while a daemon served that was then killed', () => {
+  const copyAt = (): string => join(made.folder, 'copy')
+
+  test('is refused when it is one commit old', async () => {
+    await copiedWhileServed(copyAt(), 'await commit(2)')
+    putBack(copyAt())
+    copyFileSync(`${copyAt()}-wal`, `${made.path}-wal`)
+    chmodSync(`${made.path}-wal`, 0o600)
+    await expect(made.open()).rejects.toMatchObject({ code: 'store_replaced' })
+  })
+
+  test('is taken when nothing was committed since', async () => {
+    await copiedWhileServed(copyAt(), '')
+    putBack(copyAt())
+    copyFileSync(`${copyAt()}-wal`, `${made.path}-wal`)
+    chmodSync(`${made.path}-wal`, 0o600)
+    const store = await made.open()
+    expect(store.all('SELECT * FROM event')).toHaveLength(1)
+    store.close()
+  })
+
+  test('is refused when its file alone was put back below the newest log', async () => {
+    await copiedWhileServed(
+      copyAt(),
+      `for (let number = 2; number <= 40; number += 1) await commit(number)
+       while (store.get('SELECT checkpoints AS n FROM store_state').n === 0) await new Promise(setImmediate)
+       await commit(41)`,
+    )
+    writeFileSync(made.path, readFileSync(copyAt()))
+    await expect(made.open()).rejects.toMatchObject({ code: 'store_replaced' })
+    await expect(made.open()).rejects.toThrow(/expected a file of age \d+ or later, got \d+/)
   })
 })
 
