@@ -16,7 +16,7 @@ interface RetainedAttempt {
   readonly request: BrokerExecuteRequest
 }
 
-type Unanswered = 'unknown' | 'unreachable'
+type Unanswered = 'refused' | 'unknown' | 'unreachable'
 
 /** Fills the kernel's port from one broker. */
 export class BrokerRecordsClient {
@@ -28,13 +28,13 @@ export class BrokerRecordsClient {
     this.#clock = clock
   }
 
-  /** The verified recorded outcome; `pending` while nothing ended the attempt. */
+  /** The verified recorded outcome; `pending` while nothing ended the attempt, `refused` when it does not verify. */
   async replay(
     attempt: RetainedAttempt,
     deadlineBootNs: bigint,
   ): Promise<BrokerRecord | 'pending' | Unanswered> {
     const context = { ...attempt, receiptSigner: this.#broker.pins.receiptKey }
-    return answered(async () => {
+    return accepted(async () => {
       const outcome = await readOutcome(this.#broker, context, this.#leftMs(deadlineBootNs))
       switch (outcome.kind) {
         case 'response':
@@ -49,13 +49,16 @@ export class BrokerRecordsClient {
     })
   }
 
-  /** Releases an attempt that was not dispatched; `conflict` says that its outcome must be read. */
+  /**
+   * Releases an attempt that was not dispatched; `conflict` says that its outcome must be read, `refused` that the
+   * broker does not take the authorization: another key, or a clock too far from ours.
+   */
   async release(
     attempt: RetainedAttempt,
     authorization: SignedRegisterAttemptAuthorization,
     deadlineBootNs: bigint,
   ): Promise<'released' | 'conflict' | Unanswered> {
-    return answered(async () => {
+    return accepted(async () => {
       try {
         await this.#broker.release({ ...attempt, authorization }, this.#leftMs(deadlineBootNs))
         return 'released'
@@ -68,7 +71,7 @@ export class BrokerRecordsClient {
   }
 
   async attemptStatus(attemptId: string, deadlineBootNs: bigint): Promise<AttemptStatus | Unanswered> {
-    return answered(async () => {
+    return accepted(async () => {
       try {
         return await this.#broker.attemptStatus(attemptId, this.#leftMs(deadlineBootNs))
       } catch (error) {
@@ -89,7 +92,21 @@ export class BrokerRecordsClient {
   }
 }
 
-/** A broker whose answer did not come, or did not verify, said nothing. */
+/** A broker that was reached, and one of the two did not accept what the other said. */
+const NOT_ACCEPTED: ReadonlySet<string> = new Set(['authorization_denied', 'invalid_request'])
+
+function accepted<T>(ask: () => Promise<T>): Promise<T | 'refused' | 'unreachable'> {
+  return answered(async () => {
+    try {
+      return await ask()
+    } catch (error) {
+      if (isBrokerError(error) && NOT_ACCEPTED.has(error.code)) return 'refused'
+      throw error
+    }
+  })
+}
+
+/** A broker whose answer did not come said nothing. */
 async function answered<T>(ask: () => Promise<T>): Promise<T | 'unreachable'> {
   try {
     return await ask()

@@ -6,6 +6,7 @@ import { BrokerError } from '../protocol/errors.js'
 import type { SigningKey } from '../protocol/keys.js'
 import type { SlotStatus } from '../protocol/status.js'
 import type { Store } from '../store/store.js'
+import { type Cutpoint, cutpointsOf } from '../system/cutpoints.js'
 import { FrameAdmission } from '../system/frame-admission.js'
 import { type ConnectionRefusal, listen, type Listener } from '../system/listener.js'
 import { judgePeer } from '../system/peer.js'
@@ -13,7 +14,6 @@ import { AuthorityClient } from './authority-client.js'
 import { openBrokerStore } from './broker-store.js'
 import type { BrokerdConfig } from './config.js'
 import { CredentialVault } from './credentials.js'
-import { cutpointNamed } from './cutpoints.js'
 import { bootNsAfter } from './deadline.js'
 import { type BrokerLog, faultFields } from './log.js'
 import type { BrokerParts } from './parts.js'
@@ -36,8 +36,8 @@ export interface BrokerOptions {
   readonly receiptKey: SigningKey
   readonly clock: Clock
   readonly log: BrokerLog
-  /** Called at every durable boundary; a crash test ends the process there. */
-  readonly atCutpoint?: (name: string) => void
+  /** Called at every durable boundary and message; a crash test ends the process there. */
+  readonly atCutpoint?: Cutpoint
   readonly lookupHost?: HostLookup
 }
 
@@ -56,7 +56,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       'receipt signing key refused: expected the one whose public key is brokerIdentity, got another; see the configuration',
     )
   }
-  const atCutpoint = cutpointNamed(options.atCutpoint)
+  const atCutpoint = cutpointsOf('broker', options.atCutpoint)
   const store = await openBrokerStore(config.stateDirectory, { clock: options.clock, atCutpoint })
   try {
     const broker = new RunningBroker(options, store, atCutpoint)
@@ -75,7 +75,7 @@ class RunningBroker implements Broker {
   #stopping = false
   #closed: Promise<void> | undefined
 
-  constructor(options: BrokerOptions, store: Store, atCutpoint: (name: string) => void) {
+  constructor(options: BrokerOptions, store: Store, atCutpoint: Cutpoint) {
     const { config, clock, log, masterKey, receiptKey } = options
     const credentials = new CredentialVault(masterKey, config.tenantScope)
     const responses = new ResponseVault(masterKey)

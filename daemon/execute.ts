@@ -45,7 +45,10 @@ async function dispatchOf(
   preparation: Preparation,
   terms: PreparedTerms,
 ): Promise<Dispatch> {
-  const capture = await preparation.orEnded(currentCapture(parts, preparation, terms))
+  const asking = preparation.orEnded(currentCapture(parts, preparation, terms))
+  parts.atCutpoint('capture.asked')
+  const capture = await asking
+  parts.atCutpoint('capture.told')
   const { provider } = preparation
   if (provider === undefined) throw new TypeError('prepared provider: expected one, got none')
   const connection = await preparation.orEnded(provider.alive())
@@ -71,6 +74,7 @@ async function answerDuplicate(parts: BrokerParts, preparation: Preparation): Pr
 
 async function conclude(parts: BrokerParts, preparation: Preparation, dispatch: Dispatch): Promise<void> {
   const ending = await runProviderExchange(parts, dispatch)
+  parts.atCutpoint('provider_answered')
   if (ending.kind === 'response') await concludeResponse(parts, preparation, dispatch, ending.response)
   else await concludeFailure(parts, preparation, dispatch, ending)
 }

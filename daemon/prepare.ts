@@ -28,7 +28,10 @@ export async function prepareConnection(parts: BrokerParts, exchange: BrokerExch
   const preparation = parts.desk.claim({ connection, peer, ...request })
   let acknowledged: Acknowledged
   try {
-    const terms = await preparation.orEnded(preparedTerms(parts, preparation))
+    const asking = preparation.orEnded(preparedTerms(parts, preparation))
+    parts.atCutpoint('terms.asked')
+    const terms = await asking
+    parts.atCutpoint('terms.told')
     acknowledged = await acknowledge(parts, preparation, terms)
   } catch (error) {
     parts.desk.end(preparation, refusedBy(error, 'preparation'))

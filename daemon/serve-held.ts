@@ -52,6 +52,7 @@ function admitFrame(
     return false
   }
   preparation.phase = 'executing'
+  parts.atCutpoint('frame_received')
   return true
 }
 

@@ -71,10 +71,12 @@ async function decodeEnvelope(body: Uint8Array): Promise<AuthenticatedIpcRequest
 async function serveRequest(parts: BrokerParts, exchange: BrokerExchange): Promise<void> {
   const { request } = exchange
   const row = admitRequest(parts, exchange)
+  parts.atCutpoint(`${request.operation}.received`)
   if (row.answers === 'stream') return row.handle(parts, exchange)
   const answer = await row.handle(parts, exchange)
   request.payload.fill(0)
   await write(parts, exchange, row.answers === 'frame' ? answer : acceptedFrame(request.operation, answer))
+  parts.atCutpoint(`${request.operation}.answered`)
 }
 
 function admitRequest(parts: BrokerParts, { request }: BrokerExchange): OperationRow {

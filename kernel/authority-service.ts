@@ -66,10 +66,13 @@ async function answerFrame(
   const decoded = decode(SignedAuthorityRequest, body, 'authority question')
   const pins = { broker: config.broker.receiptKey, clockSkewSeconds: config.clockSkewSeconds }
   const question = verifyAuthorityRequest(decoded, pins, unixSeconds(clock))
-  const result = await answerQuestion(context, question.body.operation)
+  const { operation } = question.body
+  context.atCutpoint(`${operation.kind}.received`)
+  const result = await answerQuestion(context, operation)
   const response = signAuthorityResponse(question, result, unixSeconds(clock), keys.authority)
   const deadlineBootNs = deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS)
   await connection.writeFrame(encode(SignedAuthorityResponse, response), deadlineBootNs)
+  context.atCutpoint(`${operation.kind}.answered`)
 }
 
 function close(context: KernelContext, connection: FramedConnection, error: unknown): void {

@@ -12,8 +12,11 @@ export interface RetainedAttempt {
   readonly request: BrokerExecuteRequest
 }
 
-/** `unknown`: the broker holds no such attempt. `unreachable`: nothing at all was learned. */
-export type Unanswered = 'unknown' | 'unreachable'
+/**
+ * `unknown`: the broker holds no such attempt. `refused`: it was reached, and one of the two does not accept what the
+ * other said: the broker our signature, or we its record. `unreachable`: nothing at all was learned.
+ */
+export type Unanswered = 'refused' | 'unknown' | 'unreachable'
 
 export interface BrokerRecords {
   /** The recorded outcome; `pending` while the attempt is registered and nothing ended it. */

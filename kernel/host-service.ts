@@ -13,6 +13,7 @@ import {
   KernelResponse,
 } from '../protocol/kernel-rpc.js'
 import { DEFAULT_IPC_DEADLINE_MS, MAXIMUM_REQUEST_FRAME_BYTES } from '../protocol/limits.js'
+import type { Cutpoint } from '../system/cutpoints.js'
 import { endedBetweenFrames } from '../system/connection-ended.js'
 import type { FramedConnection } from '../system/framed-connection.js'
 import type { PeerIdentity } from '../system/peer.js'
@@ -27,6 +28,7 @@ const IDLE_MS = 300_000
 const MAXIMUM_SENTENCE_CHARACTERS = 500
 
 export interface HostConversation {
+  readonly atCutpoint: Cutpoint
   readonly kernel: Kernel
   readonly caller: Caller
   readonly connection: FramedConnection
@@ -61,8 +63,10 @@ async function serveOne(conversation: HostConversation): Promise<void> {
   connection.authenticated()
   if (!peer.isAlive())
     throw new BrokerError('client_gone', 'request refused: expected a connector that lives')
+  conversation.atCutpoint(`${request.operation.kind}.received`)
   const response = await answer(conversation, request)
   await connection.writeFrame(encode(KernelResponse, response), deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS))
+  conversation.atCutpoint(`${request.operation.kind}.answered`)
 }
 
 async function answer(conversation: HostConversation, request: KernelRequest): Promise<KernelResponse> {

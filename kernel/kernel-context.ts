@@ -4,6 +4,7 @@ import { BrokerError } from '../protocol/errors.js'
 import type { Clock } from '../protocol/clock.js'
 import type { PublicKey, SigningKey } from '../protocol/keys.js'
 import { KEY_BYTES } from '../protocol/limits.js'
+import type { Cutpoint } from '../system/cutpoints.js'
 import type { AdmissionStore } from './admission-store.js'
 import type { BrokerRecords } from './broker-records.js'
 import type { KernelClientEntry, KernelConfig } from './config.js'
@@ -37,6 +38,8 @@ export interface KernelParts {
 
 export interface KernelContext extends KernelParts {
   readonly store: AdmissionStore
+  /** Called at every message to and from others; a crash test ends the process there. */
+  readonly atCutpoint: Cutpoint
 }
 
 /** Who asks: the client entry that the connection's peer was judged to be. */

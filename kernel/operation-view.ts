@@ -17,6 +17,8 @@ const WAITS: Record<WaitReason, string> = {
   attempt_held: 'waiting: the broker still holds the attempt; looked at again at its deadline',
   attempt_pending: 'waiting: the attempt is not ended at the broker yet; asked again',
   broker_unreachable: 'waiting: the broker cannot be reached; asked again until it answers',
+  release_refused:
+    "waiting: the broker refused the kernel's release; see that both clocks agree and that it pins this kernel's authority key; asked again",
   record_refused: "waiting: the broker's record was refused; compare the stores of kernel and broker",
 }
 

@@ -15,14 +15,21 @@ import type { KernelContext } from './kernel-context.js'
 import type { AdmissionOperation } from './operation.js'
 import { heldForMs } from './settlement-deadline.js'
 
-export type WaitReason = 'attempt_held' | 'attempt_pending' | 'broker_unreachable' | 'record_refused'
+export type WaitReason =
+  | 'attempt_held'
+  | 'attempt_pending'
+  | 'broker_unreachable'
+  | 'record_refused'
+  | 'release_refused'
 export type Settled =
   | { readonly kind: 'settled' }
   | { readonly kind: 'again'; readonly reason: WaitReason; readonly afterMs?: number }
 
 const SETTLED: Settled = { kind: 'settled' }
-const UNREACHABLE: Settled = { kind: 'again', reason: 'broker_unreachable' }
-const PENDING: Settled = { kind: 'again', reason: 'attempt_pending' }
+
+function again(reason: WaitReason): Settled {
+  return { kind: 'again', reason }
+}
 
 /** One look at one operation. */
 export async function settleOperation(context: KernelContext, operationId: string): Promise<Settled> {
@@ -31,10 +38,10 @@ export async function settleOperation(context: KernelContext, operationId: strin
   const attempt = await retainedAttempt(context, operation)
   // Without a retained request nothing was ever signed: the broker cannot know of it.
   if (attempt === undefined) return compensate(context, operation, 'nonce expired before the registration')
-  const status = await ask(context, deadline =>
+  const status = await ask(context, 'attempt_status', deadline =>
     context.records.attemptStatus(attempt.registration.ids.attemptId, deadline),
   )
-  if (status === 'unreachable') return UNREACHABLE
+  if (status === 'unreachable' || status === 'refused') return again(WAITS_FOR[status])
   if (status === 'unknown') return settleUnregistered(context, operation)
   if (status.held) return stillHeld(context, operation, status)
   return isBeforeDispatch(operation.state)
@@ -49,11 +56,11 @@ async function settleUnstarted(
   attempt: RetainedAttempt,
 ): Promise<Settled> {
   const released = await release(context, attempt)
-  if (released === 'unreachable') return UNREACHABLE
-  if (released !== 'conflict') return compensate(context, operation, 'nonce expired before the start')
-  const outcome = await replay(context, attempt)
-  if (isRecord(outcome)) return endBy(context, operation, outcome)
-  return outcome === 'unreachable' ? UNREACHABLE : PENDING
+  if (released === 'unreachable') return again('broker_unreachable')
+  if (released === 'released' || released === 'unknown') {
+    return compensate(context, operation, 'nonce expired before the start')
+  }
+  return endByRecord(context, operation, { attempt, released })
 }
 
 /** Started: the broker's record ends it. An attempt that never went further is released first. */
@@ -64,12 +71,31 @@ async function settleStarted(
 ): Promise<Settled> {
   const first = await replay(context, attempt)
   if (isRecord(first)) return endBy(context, operation, first)
-  if (first === 'unreachable') return UNREACHABLE
   if (first === 'unknown') return settleUnregistered(context, operation)
-  if ((await release(context, attempt)) === 'unreachable') return UNREACHABLE
-  const second = await replay(context, attempt)
-  if (isRecord(second)) return endBy(context, operation, second)
-  return second === 'unreachable' ? UNREACHABLE : PENDING
+  if (first !== 'pending') return again(WAITS_FOR[first])
+  const released = await release(context, attempt)
+  if (released === 'unreachable') return again('broker_unreachable')
+  return endByRecord(context, operation, { attempt, released })
+}
+
+/** What is waited for when no record came: what was answered in its place says why. */
+const WAITS_FOR = {
+  pending: 'attempt_pending',
+  refused: 'record_refused',
+  unknown: 'attempt_pending',
+  unreachable: 'broker_unreachable',
+} as const
+
+/** The record decides. Without one, a release that the broker refused is what is in the way. */
+async function endByRecord(
+  context: KernelContext,
+  operation: AdmissionOperation,
+  { attempt, released }: { attempt: RetainedAttempt; released: string },
+): Promise<Settled> {
+  const outcome = await replay(context, attempt)
+  if (isRecord(outcome)) return endBy(context, operation, outcome)
+  const isInTheWay = released === 'refused' && outcome === 'pending'
+  return again(isInTheWay ? 'release_refused' : WAITS_FOR[outcome])
 }
 
 /**
@@ -110,7 +136,7 @@ async function endBy(
     }
     const { operationId } = operation
     context.log({ level: 'error', event: 'record_refused', operationId, ...faultFields(error) })
-    return { kind: 'again', reason: 'record_refused' }
+    return again('record_refused')
   }
 }
 
@@ -120,22 +146,27 @@ function stillHeld(context: KernelContext, operation: AdmissionOperation, status
 }
 
 function replay(context: KernelContext, attempt: RetainedAttempt) {
-  return ask(context, deadline => context.records.replay(attempt, deadline))
+  return ask(context, 'replay', deadline => context.records.replay(attempt, deadline))
 }
 
 /** Signs and sends the release of an attempt. */
 export function release(context: KernelContext, attempt: RetainedAttempt) {
   const authorization = signAction(context, attempt.registration, 'release')
-  return ask(context, deadline => context.records.release(attempt, authorization, deadline))
+  return ask(context, 'release', deadline => context.records.release(attempt, authorization, deadline))
 }
 
 /** Whatever went wrong on the way, nothing was learned. */
 async function ask<T>(
   context: KernelContext,
+  what: 'attempt_status' | 'release' | 'replay',
   question: (deadlineBootNs: bigint) => Promise<T>,
 ): Promise<T | 'unreachable'> {
   try {
-    return await question(deadlineAfter(context.clock, DEFAULT_IPC_DEADLINE_MS))
+    const answer = question(deadlineAfter(context.clock, DEFAULT_IPC_DEADLINE_MS))
+    context.atCutpoint(`${what}.asked`)
+    const told = await answer
+    context.atCutpoint(`${what}.told`)
+    return told
   } catch (error) {
     context.log({ level: 'warn', event: 'broker_unanswered', ...faultFields(error) })
     return 'unreachable'

@@ -3,6 +3,7 @@
 // Source: "one serving process a store"; the kernel's two socket services.
 import { join } from 'node:path'
 import type { Clock } from '../protocol/clock.js'
+import { type Cutpoint, cutpointsOf } from '../system/cutpoints.js'
 import { FrameAdmission } from '../system/frame-admission.js'
 import { type Listener, listen, type ListenOptions } from '../system/listener.js'
 import { judgePeer } from '../system/peer.js'
@@ -29,8 +30,8 @@ const STORE_FILE = 'kernel.db'
 
 export interface StartOptions extends Omit<KernelParts, 'log'> {
   readonly log?: KernelLog
-  /** Called at every durable boundary, `NAME:before_commit` and `NAME:after_commit`; a crash test ends there. */
-  readonly atCutpoint?: (name: string) => void
+  /** Called at every durable boundary and message; a crash test ends the process there. */
+  readonly atCutpoint?: Cutpoint
   /** How long to wait for a process that serves the store; 0 unless said. */
   readonly ownerWaitMs?: number
 }
@@ -57,14 +58,16 @@ export async function provisionKernel(
 /** Opens store and sockets and serves until it is closed. The keys stay the caller's to wipe. */
 export async function startKernel(options: StartOptions): Promise<RunningKernel> {
   assertComplete(options)
-  const { atCutpoint, clock, config, keys, ownerWaitMs, records } = options
+  const { clock, config, keys, ownerWaitMs, records } = options
+  const atCutpoint = cutpointsOf('kernel', options.atCutpoint)
   const tables = await openTables(kernelStorePath(config), {
     clock,
     ...(ownerWaitMs === undefined ? {} : { ownerWaitMs }),
-    ...(atCutpoint === undefined ? {} : { atCutpoint }),
+    atCutpoint,
   })
   const store = new EmbeddedAdmissionStore(tables)
-  const context: KernelContext = { clock, config, keys, log: options.log ?? (() => {}), records, store }
+  const log = options.log ?? (() => {})
+  const context: KernelContext = { atCutpoint, clock, config, keys, log, records, store }
   const nonces = new NonceLifetimes(clock, config.nonce.ttlSeconds)
   const settlement = new Settlement(context, nonces)
   const kernel = new Kernel(context, nonces, settlement)
@@ -90,7 +93,8 @@ function publicKeysOf({ authority, issuer, kernel }: KernelContext['keys']): Ker
 }
 
 function hostSocket(context: KernelContext, kernel: Kernel): ListenOptions {
-  const { clock, config, log } = context
+  const { atCutpoint, clock, config, log } = context
+  const { tenantScope } = config
   return {
     ...sharedOptions(context),
     path: config.hostSocketPath,
@@ -99,7 +103,7 @@ function hostSocket(context: KernelContext, kernel: Kernel): ListenOptions {
     async onConnection(connection, peer) {
       const caller = judgePeer(peer, config.clients)
       if (caller === undefined) return
-      await serveHost({ caller, clock, connection, kernel, log, peer, tenantScope: config.tenantScope })
+      await serveHost({ atCutpoint, caller, clock, connection, kernel, log, peer, tenantScope })
     },
   }
 }

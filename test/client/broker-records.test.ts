@@ -1,5 +1,5 @@
 // What a kernel learns of its broker: the verified record of an attempt, or honestly nothing. A broker that is away,
-// or whose record another key signed, said nothing at all.
+// said nothing at all; one whose word is not accepted, or that does not accept ours, was reached and is told apart.
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BrokerRecordsClient } from '../../client/broker-records.js'
@@ -60,17 +60,24 @@ describe('the records of a broker', () => {
     expect(await released(attempt)).toBe('unknown')
   })
 
-  test('say nothing when another key signed them', async () => {
+  test('are refused when another key signed them', async () => {
     const attempt = await completed()
     const receiptKey = signingKey(randomBytes(32)).publicKey
     const misled = new BrokerRecordsClient({ ...world.pins, receiptKey }, systemClock)
-    expect(await misled.replay(attempt, deadlineIn(5_000))).toBe('unreachable')
+    expect(await misled.replay(attempt, deadlineIn(5_000))).toBe('refused')
   })
 
-  test('say nothing about an attempt when they are of another', async () => {
+  test('are refused when they are of another attempt', async () => {
     const [one, other] = [await completed(), await completed()]
     const mixed = { registration: other.registration, request: one.request }
-    expect(await records.replay(mixed, deadlineIn(5_000))).toBe('unreachable')
+    expect(await records.replay(mixed, deadlineIn(5_000))).toBe('refused')
+  })
+
+  test('are not ended by a release that another authority signed: the broker refuses it and says so', async () => {
+    const attempt = await registered()
+    const authorization = world.attempt().authorized('release').authorization
+    expect(await records.release(attempt, authorization, deadlineIn(5_000))).toBe('refused')
+    expect(await records.replay(attempt, deadlineIn(5_000))).toBe('pending')
   })
 
   test('say nothing while a held attempt outlasts the time to ask', async () => {

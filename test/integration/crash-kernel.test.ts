@@ -56,7 +56,7 @@ async function lookedAtLater(look: () => Promise<void>): Promise<void> {
 describe('a kernel killed', () => {
   test('between the commit of a start and its answer has started, and settles it as not accepted', async () => {
     const before = await world.touches()
-    const operationId = await killedAtStart('dispatch_committed:after_commit')
+    const operationId = await killedAtStart('kernel.dispatch_committed.after')
     await world.trial.start('kernel')
     expect(await stateOf(operationId)).toBe('dispatch_committed')
     expect(await attemptOf(operationId)).toMatchObject({ state: 'failed', reason: 'stream_closed' })
@@ -69,7 +69,7 @@ describe('a kernel killed', () => {
 
   test('before the commit of a start has started nothing, and gives the hold back', async () => {
     const before = await world.touches()
-    const operationId = await killedAtStart('dispatch_committed:before_commit')
+    const operationId = await killedAtStart('kernel.dispatch_committed.before')
     await world.trial.start('kernel')
     expect(['ready_to_dispatch', 'compensated_before_dispatch']).toContain(await stateOf(operationId))
     const patience = { timeout: (NONCE_SECONDS + 5) * 1_000 }

@@ -82,34 +82,28 @@ async function killedAt(cutpoint: string, step: (client: KernelClient) => Promis
 }
 
 describe('a kernel killed', () => {
-  test.each(['before_commit', 'after_commit'])(
-    'at the reservation, %s, holds one execution in the end',
-    async moment => {
-      const grant = grantFor(people)
-      const { issue, reserve } = operation(grant)
-      await issue(await serve())
-      await killedAt(`reserved:${moment}`, reserve)
-      const client = await serve()
-      const before = await client.call('show_grant', { grantId: grant.grantId })
-      expect(before.held).toBe(moment === 'after_commit' ? 1 : 0)
-      const answer = await reserve(client)
-      expect(await reserve(client)).toEqual(answer)
-      expect((await client.call('show_grant', { grantId: grant.grantId })).held).toBe(1)
-    },
-  )
+  test.each(['before', 'after'])('at the reservation, %s, holds one execution in the end', async moment => {
+    const grant = grantFor(people)
+    const { issue, reserve } = operation(grant)
+    await issue(await serve())
+    await killedAt(`kernel.reserved.${moment}`, reserve)
+    const client = await serve()
+    const before = await client.call('show_grant', { grantId: grant.grantId })
+    expect(before.held).toBe(moment === 'after' ? 1 : 0)
+    const answer = await reserve(client)
+    expect(await reserve(client)).toEqual(answer)
+    expect((await client.call('show_grant', { grantId: grant.grantId })).held).toBe(1)
+  })
 
-  test.each(['before_commit', 'after_commit'])(
-    'at the registration, %s, signs over the same one',
-    async moment => {
-      const { issue, register, reserve } = operation(grantFor(people))
-      await issue(await serve())
-      await reserve(await serve())
-      await killedAt(`registration_retained:${moment}`, register)
-      const client = await serve()
-      const { registration } = await register(client)
-      expect((await register(client)).registration).toEqual(registration)
-    },
-  )
+  test.each(['before', 'after'])('at the registration, %s, signs over the same one', async moment => {
+    const { issue, register, reserve } = operation(grantFor(people))
+    await issue(await serve())
+    await reserve(await serve())
+    await killedAt(`kernel.registration_retained.${moment}`, register)
+    const client = await serve()
+    const { registration } = await register(client)
+    expect((await register(client)).registration).toEqual(registration)
+  })
 
   test('between start and its answer gives the same start again and has captured once', async () => {
     const grant = grantFor(people)
@@ -117,7 +111,7 @@ describe('a kernel killed', () => {
     const first = await serve()
     await steps.issue(first)
     await steps.register(first)
-    await killedAt('dispatch_committed:after_commit', steps.start)
+    await killedAt('kernel.dispatch_committed.after', steps.start)
     const client = await serve()
     const view = await client.call('show_grant', { grantId: grant.grantId })
     expect(view).toMatchObject({ executions: 1, held: 0 })
@@ -133,7 +127,7 @@ describe('a kernel killed', () => {
     const first = await serve()
     await steps.issue(first)
     await steps.register(first)
-    await killedAt('dispatch_committed:before_commit', steps.start)
+    await killedAt('kernel.dispatch_committed.before', steps.start)
     const client = await serve()
     expect(await client.call('show_grant', { grantId: grant.grantId })).toMatchObject({
       executions: 0,
@@ -142,58 +136,49 @@ describe('a kernel killed', () => {
     expect((await steps.start(client)).captured.leaderEpoch).toBe(3)
   })
 
-  test.each(['before_commit', 'after_commit'])(
-    'at the end, %s, ends once and the same record is known',
-    async moment => {
-      const steps = operation(grantFor(people))
-      const first = await serve()
-      await steps.issue(first)
-      const registered = await steps.register(first)
-      const { captured } = await steps.start(first)
-      const { operationId } = registered
-      const record = receiptOf(people, { ...registered, captured })
-      await killedAt(`finalized:${moment}`, client => client.call('finalize', { operationId, record }))
-      const client = await serve()
-      const found = await client.call('inspect', { operationId })
-      expect(found.state).toBe(moment === 'after_commit' ? 'completed' : 'dispatch_committed')
-      expect((await client.call('finalize', { operationId, record })).state).toBe('completed')
-      const other = failureOf(people, registered, NOT_COMMITTED)
-      await expect(client.call('finalize', { operationId, record: other })).rejects.toMatchObject({
-        code: 'conflict',
-      })
-    },
-  )
+  test.each(['before', 'after'])('at the end, %s, ends once and the same record is known', async moment => {
+    const steps = operation(grantFor(people))
+    const first = await serve()
+    await steps.issue(first)
+    const registered = await steps.register(first)
+    const { captured } = await steps.start(first)
+    const { operationId } = registered
+    const record = receiptOf(people, { ...registered, captured })
+    await killedAt(`kernel.finalized.${moment}`, client => client.call('finalize', { operationId, record }))
+    const client = await serve()
+    const found = await client.call('inspect', { operationId })
+    expect(found.state).toBe(moment === 'after' ? 'completed' : 'dispatch_committed')
+    expect((await client.call('finalize', { operationId, record })).state).toBe('completed')
+    const other = failureOf(people, registered, NOT_COMMITTED)
+    await expect(client.call('finalize', { operationId, record: other })).rejects.toMatchObject({
+      code: 'conflict',
+    })
+  })
 
-  test.each(['before_commit', 'after_commit'])(
-    'at a cancellation, %s, gives the execution back once',
-    async moment => {
-      const grant = grantFor(people)
-      const steps = operation(grant)
-      const first = await serve()
-      await steps.issue(first)
-      const { operationId } = await steps.reserve(first)
-      await killedAt(`compensated:${moment}`, client => client.call('cancel', { operationId }))
-      const client = await serve()
-      expect((await client.call('cancel', { operationId })).state).toBe('compensated_before_dispatch')
-      expect(await client.call('show_grant', { grantId: grant.grantId })).toMatchObject({
-        executions: 0,
-        held: 0,
-      })
-    },
-  )
+  test.each(['before', 'after'])('at a cancellation, %s, gives the execution back once', async moment => {
+    const grant = grantFor(people)
+    const steps = operation(grant)
+    const first = await serve()
+    await steps.issue(first)
+    const { operationId } = await steps.reserve(first)
+    await killedAt(`kernel.compensated.${moment}`, client => client.call('cancel', { operationId }))
+    const client = await serve()
+    expect((await client.call('cancel', { operationId })).state).toBe('compensated_before_dispatch')
+    expect(await client.call('show_grant', { grantId: grant.grantId })).toMatchObject({
+      executions: 0,
+      held: 0,
+    })
+  })
 
-  test.each(['before_commit', 'after_commit'])(
-    'at the issue of a grant, %s, has issued it once',
-    async moment => {
-      const grant = grantFor(people)
-      const { issue } = operation(grant)
-      await killedAt(`grant_issued:${moment}`, issue)
-      const client = await serve()
-      const issued = await issue(client)
-      expect(await issue(client)).toEqual(issued)
-      expect((await client.call('list_grants', { limit: 10 })).grants).toHaveLength(1)
-    },
-  )
+  test.each(['before', 'after'])('at the issue of a grant, %s, has issued it once', async moment => {
+    const grant = grantFor(people)
+    const { issue } = operation(grant)
+    await killedAt(`kernel.grant_issued.${moment}`, issue)
+    const client = await serve()
+    const issued = await issue(client)
+    expect(await issue(client)).toEqual(issued)
+    expect((await client.call('list_grants', { limit: 10 })).grants).toHaveLength(1)
+  })
 })
 
 describe('two kernels', () => {

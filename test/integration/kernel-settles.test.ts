@@ -1,6 +1,8 @@
 // A host that goes away at any step: the kernel settles its operation from the broker, by itself. Kernel, broker,
 // stores, sockets and provider are real; time is let pass on one clock that both read.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { BrokerRecordsClient } from '../../client/broker-records.js'
+import type { Clock } from '../../protocol/clock.js'
 import { startOf } from '../support/brokered-operation.js'
 import { KernelAndBroker } from '../support/kernel-and-broker.js'
 
@@ -28,6 +30,14 @@ const held = async () => {
   })
   return { executions, held: reserved }
 }
+
+/** A wall clock of the kernel alone that was set forth. */
+const aheadOf = (clock: Clock, aheadMs: number): Clock => ({
+  bootNs: () => clock.bootNs(),
+  unixMs: () => clock.unixMs() + aheadMs,
+})
+const recordsOf = ({ clock, pins }: KernelAndBroker): BrokerRecordsClient =>
+  new BrokerRecordsClient(pins, clock)
 
 describe('a host that goes away before the start', () => {
   test('and never registered: the operation is given back', async () => {
@@ -130,6 +140,25 @@ describe('a host that goes away after the start', () => {
     await pair.kernel.restart()
     pair.clock.pass(STARTED_MS)
     await ends(operation.operationId, 'completed')
+  })
+})
+
+describe('clocks that are further apart than their owners permit', () => {
+  test('are named as what is in the way, and nothing ends before they agree', async () => {
+    const operation = await pair.authorized()
+    await pair.register(operation)
+    await start(operation)
+    await pair.kernel.restart({ clock: aheadOf(pair.clock, STARTED_MS), records: recordsOf(pair) })
+    await vi.waitFor(
+      async () =>
+        expect((await view(operation.operationId)).settlement).toMatch(/see that both clocks agree/),
+      { timeout: 10_000 },
+    )
+    expect((await view(operation.operationId)).state).toBe('dispatch_committed')
+    expect(await pair.kernel.client.call('status', {})).toMatchObject({ brokerReachable: true, waiting: 1 })
+    pair.clock.pass(STARTED_MS)
+    await pair.kernel.restart({ clock: pair.clock, records: recordsOf(pair) })
+    await ends(operation.operationId, 'not_accepted_after_dispatch_commit')
   })
 })
 

@@ -25,7 +25,7 @@ beforeEach(async () => {
   commits = []
   kernel = await makeTestKernel({
     atCutpoint: name => {
-      if (name.endsWith(':after_commit')) commits.push(name.replace(':after_commit', ''))
+      if (name.endsWith('.after')) commits.push(name)
     },
   })
 })
@@ -39,7 +39,12 @@ test('an operation takes exactly four commits from reserve to its end', async ()
   const operation = await started(kernel, grant)
   const { operationId } = operation
   await kernel.client.call('finalize', { operationId, record: receiptOf(kernel, operation) })
-  expect(commits).toEqual(['reserved', 'registration_retained', 'dispatch_committed', 'finalized'])
+  expect(commits).toEqual([
+    'kernel.reserved.after',
+    'kernel.registration_retained.after',
+    'kernel.dispatch_committed.after',
+    'kernel.finalized.after',
+  ])
 })
 
 test('what is answered from before takes no commit', async () => {

@@ -78,6 +78,18 @@ describe('an operation that was not started', () => {
     expect((await kernel.client.call('status', {})).waiting).toBe(0)
   })
 
+  test('whose release the broker refuses waits under that name, and is settled when it takes it', async () => {
+    const { operationId, registration } = await registered(kernel, await grantNow(), clock)
+    records.statuses = [statusOf(registration.ids.attemptId)]
+    records.releases = ['refused', 'released']
+    records.replays = ['pending']
+    clock.pass(NONCE_DUE_MS)
+    await waits(operationId, /refused the kernel's release; see that both clocks agree/)
+    expect((await view(operationId)).state).toBe('ready_to_dispatch')
+    clock.pass(5_000)
+    await until(operationId, 'compensated_before_dispatch')
+  })
+
   test('is looked at again at the deadline of an attempt that the broker still holds', async () => {
     const { operationId, registration } = await registered(kernel, await grantNow(), clock)
     const { attemptId } = registration.ids
