@@ -1,10 +1,12 @@
 /**
  * What the tool, and process 1 beside it, may ask of the kernel. Pure: profile and exec rule in, program out.
  * The tool's filter lets through what is not named, and names every way to a new connection, to another process's
- * memory, to more privilege, and back out of this filter. Whatever a later kernel adds is ENOSYS.
- * Source: seccomp(2), execveat(2), ioctl_tty(2), clone(2), user_namespaces(7).
+ * memory, to more privilege, past the limits, and back out of this filter. Of ioctl, and of what a socket can be
+ * asked, only what is listed passes. Whatever a later kernel adds is ENOSYS.
+ * Source: seccomp(2), execveat(2), ioctl_tty(2), netdevice(7), socket(7), mmap(2), clone(2), user_namespaces(7).
  */
 import { compileFilter, type ArgumentTest, type Decision, type Instruction, type Verdict } from './bpf.js'
+import { ABSENT, DENIED, ON_STREAM_ONLY, type StreamCall } from './denied-calls.js'
 import { HIGHEST_KNOWN_CALL, callNumber, type Architecture, type CallName } from './system-calls.js'
 
 export type FilterProfile = 'native' | 'node' | 'python'
@@ -19,38 +21,6 @@ const ABIS: Record<Architecture, { readonly audit: number; readonly foreignAbiBi
   arm64: { audit: 0xc000_00b7, foreignAbiBit: null },
 }
 
-// biome-ignore format: one line a family
-const DENIED: readonly CallName[] = [
-  // New connections, and sockets that could become one; io_uring opens and connects past a filter.
-  'socket', 'connect', 'bind', 'listen', 'accept', 'accept4',
-  'io_uring_setup', 'io_uring_enter', 'io_uring_register',
-  // Another process's memory and descriptors.
-  'ptrace', 'process_vm_readv', 'process_vm_writev', 'pidfd_getfd', 'kcmp', 'process_madvise', 'process_mrelease',
-  // Keys of the session that launched us; programs and counters in the kernel.
-  'keyctl', 'add_key', 'request_key', 'bpf', 'perf_event_open', 'userfaultfd', 'fanotify_init',
-  // The view, and namespaces in which it could be changed.
-  'mount', 'umount2', 'pivot_root', 'chroot', 'open_tree', 'move_mount', 'fsopen', 'fsconfig', 'fsmount', 'fspick',
-  'mount_setattr', 'statmount', 'listmount', 'setns', 'unshare', 'open_by_handle_at', 'name_to_handle_at',
-  // A second filter with a listener of its own would overrule the one exec.
-  'seccomp', 'lsm_set_self_attr',
-  // The machine. All need capabilities that are gone; their code need not be reachable at all.
-  'kexec_load', 'kexec_file_load', 'init_module', 'finit_module', 'delete_module', 'create_module',
-  'get_kernel_syms', 'query_module', 'reboot', 'swapon', 'swapoff', 'sethostname', 'setdomainname', 'syslog',
-  'vhangup', 'acct', 'adjtimex', 'clock_adjtime', 'clock_settime', 'settimeofday', 'quotactl', 'quotactl_fd',
-  'lookup_dcookie', 'nfsservctl', 'mbind', 'set_mempolicy', 'set_mempolicy_home_node', 'migrate_pages',
-  'move_pages', 'iopl', 'ioperm', 'modify_ldt', 'uselib', '_sysctl', 'sysfs', 'ustat', 'vserver',
-]
-
-const ON_STREAM_ONLY: readonly CallName[] = [
-  'sendto',
-  'sendmsg',
-  'sendmmsg',
-  'recvfrom',
-  'recvmsg',
-  'recvmmsg',
-  'shutdown',
-]
-
 const ALL_BITS = 0xffff_ffff
 const AT_EMPTY_PATH = 0x1000
 const AF_UNIX = 1
@@ -59,11 +29,34 @@ const SOCK_FLAGS = 0o2004000
 const SOL_SOCKET = 1
 const SO_RCVTIMEO = 20
 const SO_SNDTIMEO = 21
+const MSG_OOB = 1
 const PR_SET_SECCOMP = 22
 const PERSONALITY_QUERY = ALL_BITS
-const TIOCSTI = 0x5412
-const TIOCLINUX = 0x541c
-const TIOCSETD = 0x5423
+const F_SETLEASE = 1024
+const F_NOTIFY = 1026
+
+/**
+ * What a program asks of its own stream: TYPE ERROR SNDBUF RCVBUF PEERCRED RCVTIMEO SNDTIMEO ACCEPTCONN PROTOCOL
+ * DOMAIN. Not among them: PEERPIDFD, a handle on a process outside, and PEERGROUPS.
+ */
+const SOCKET_OPTIONS = [3, 4, 7, 8, 17, SO_RCVTIMEO, SO_SNDTIMEO, 30, 38, 39]
+
+/**
+ * Whether there is a terminal, how wide it is, how many bytes wait, blocking and close-on-exec, cloning a file, its
+ * extents and attributes. Descriptor 8 belongs to the host's network namespace: any request of the 0x89 family
+ * would be answered with the host's interfaces.
+ */
+const IOCTLS = [
+  0x5401, 0x5411, 0x5413, 0x541b, 0x5421, 0x5450, 0x5451, 0x802c_542a, 0x4004_9409, 0x4020_940d, 0xc020_660b,
+  0x8008_6601,
+]
+
+/** SECCOMP_IOCTL_NOTIF_RECV and _SEND: cage-init's own answer to the one exec, after its filter stands. */
+const LISTENER_IOCTLS = [0xc050_2100, 0xc018_2101]
+
+/** MAP_SHARED, MAP_ANONYMOUS, MAP_GROWSDOWN: memory of several, and stacks, count against no data limit. */
+const UNCOUNTED_MAPPING_BITS = 0x121
+const COUNTED_MAPPINGS = [0, 0x01, 0x20]
 
 /** NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET; NEWTIME only exists for clone3 and unshare. */
 const CLONE_NEW_MASK = 0x7e02_0000
@@ -100,10 +93,18 @@ function execRules(policy: ExecPolicy): Rule[] {
   ]
 }
 
+/** Urgent bytes stand outside of the stream's order, and their code was a way out of other sandboxes before. */
+function onStreamOnly({ name, flags }: StreamCall): Rule {
+  const noUrgent: ArgumentTest[] = flags === null ? [] : [{ argument: flags, mask: MSG_OOB, anyOf: [0] }]
+  return [name, allowIf(is(0, STREAM_FD), ...noUrgent)]
+}
+
 function toolRules(profile: FilterProfile, exec: ExecPolicy): Rule[] {
   return [
     ...DENIED.map((name): Rule => [name, always('eperm')]),
-    ...ON_STREAM_ONLY.map((name): Rule => [name, allowIf(is(0, STREAM_FD))]),
+    ...ABSENT.map((name): Rule => [name, always('enosys')]),
+    ...ON_STREAM_ONLY.map(onStreamOnly),
+    ['getsockopt', allowIf(is(1, SOL_SOCKET), is(2, ...SOCKET_OPTIONS))],
     ['setsockopt', allowIf(is(0, STREAM_FD), is(1, SOL_SOCKET), is(2, SO_RCVTIMEO, SO_SNDTIMEO))],
     socketPairRule(profile),
     ...execRules(exec),
@@ -111,9 +112,10 @@ function toolRules(profile: FilterProfile, exec: ExecPolicy): Rule[] {
       'clone',
       { tests: [{ argument: 0, mask: CLONE_NEW_MASK, anyOf: [0] }], matched: 'allow', otherwise: 'eperm' },
     ],
-    // Its flags lie in memory, where a filter cannot look; every libc falls back to clone.
-    ['clone3', always('enosys')],
-    ['ioctl', refuseIf(is(1, TIOCSTI, TIOCLINUX, TIOCSETD))],
+    ['ioctl', allowIf(is(1, ...IOCTLS, ...(exec === 'once' ? LISTENER_IOCTLS : [])))],
+    // A lease delays whoever writes the file outside; a notification tells what others do.
+    ['fcntl', refuseIf(is(1, F_SETLEASE, F_NOTIFY))],
+    ['mmap', allowIf({ argument: 3, mask: UNCOUNTED_MAPPING_BITS, anyOf: COUNTED_MAPPINGS })],
     ['prctl', refuseIf(is(0, PR_SET_SECCOMP))],
     ['personality', allowIf(is(0, 0, PERSONALITY_QUERY))],
   ]

@@ -1,10 +1,11 @@
 /**
  * The filters as policy: what is allowed and denied, on both architectures, and that no high bit changes it.
  */
+import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { filterBytes } from '../../cage/bpf.js'
+import { filterBytes, type Instruction } from '../../cage/bpf.js'
 import { toolFilter, wardenFilter, type ExecPolicy, type FilterProfile } from '../../cage/seccomp.js'
 import { callNames, callNumber, type Architecture, type CallName } from '../../cage/system-calls.js'
 import { runFilter } from '../support/bpf-machine.js'
@@ -55,7 +56,50 @@ const TABLE = [
   eperm('ioctl', 0n, 0x541cn),
   eperm('ioctl', 0n, 0x541cn + 5n * HIGH),
   eperm('ioctl', 0n, 0x5423n),
+  eperm('ioctl', 8n, 0x8912n),
+  eperm('ioctl', 8n, 0x894cn),
+  eperm('ioctl', 8n, 0x5452n),
+  eperm('ioctl', 4n, 0xb702n),
+  eperm('ioctl', 4n, 0xff0bn),
   allow('ioctl', 0n, 0x5401n),
+  allow('ioctl', 8n, 0x541bn),
+  allow('ioctl', 8n, 0x5421n + HIGH),
+  eperm('sendto', 8n, 0n, 1n, 1n),
+  eperm('sendto', 8n, 0n, 1n, 1n + HIGH),
+  allow('sendto', 8n, 0n, 1n, 0x4000n),
+  eperm('sendmsg', 8n, 0n, 0x41n),
+  allow('sendmsg', 8n, 0n, 0x40n),
+  eperm('sendmmsg', 8n, 0n, 1n, 1n),
+  eperm('recvfrom', 8n, 0n, 1n, 1n),
+  eperm('recvmsg', 8n, 0n, 1n),
+  eperm('recvmmsg', 8n, 0n, 1n, 1n),
+  allow('getsockopt', 8n, 1n, 3n),
+  allow('getsockopt', 8n, 1n, 17n),
+  eperm('getsockopt', 8n, 1n, 59n),
+  eperm('getsockopt', 8n, 1n, 77n),
+  eperm('getsockopt', 8n, 1n, 77n + HIGH),
+  eperm('getsockopt', 8n, 6n, 3n),
+  eperm('fcntl', 3n, 1024n),
+  eperm('fcntl', 3n, 1026n + HIGH),
+  allow('fcntl', 3n, 1033n),
+  allow('fcntl', 8n, 1n),
+  allow('mmap', 0n, 4096n, 3n, 0x22n),
+  allow('mmap', 0n, 4096n, 1n, 0x01n),
+  allow('mmap', 0n, 4096n, 3n, 0x2_0022n),
+  eperm('mmap', 0n, 4096n, 3n, 0x21n),
+  eperm('mmap', 0n, 4096n, 3n, 0x23n),
+  eperm('mmap', 0n, 4096n, 3n, 0x21n + HIGH),
+  eperm('mmap', 0n, 4096n, 3n, 0x122n),
+  eperm('shmget'),
+  eperm('semget'),
+  eperm('msgget'),
+  eperm('mq_open'),
+  eperm('io_setup'),
+  eperm('sync'),
+  enosys('memfd_create'),
+  enosys('memfd_secret'),
+  enosys('inotify_init1'),
+  enosys('cachestat'),
   allow('clone', 17n),
   allow('clone', 0x3d0f00n),
   eperm('clone', 0x10000000n),
@@ -163,6 +207,49 @@ describe.each(BOTH)('the tool filter on %s', architecture => {
     expect(warden('execve')).toBe('kill')
     expect(warden('socket')).toBe('kill')
     expect(runFilter(program, { number: 500, audit: AUDIT[architecture] })).toBe('kill')
+  })
+})
+
+describe('both architectures', () => {
+  const PROFILES = ['native', 'node', 'python'] as const
+  const RULES = PROFILES.flatMap(profile =>
+    (['once', 'allowed'] as const).map((exec): Rules => ({ profile, exec })),
+  )
+  const digestOf = (program: readonly Instruction[]): string =>
+    `${program.length} ${createHash('sha256').update(filterBytes(program)).digest('hex')}`
+
+  test('have exactly the filters of the golden digests, and the calls that one of them lacks', async () => {
+    const filters = BOTH.flatMap(architecture => [
+      ...RULES.map(
+        rules =>
+          `${architecture} ${rules.profile} ${rules.exec}: ${digestOf(toolFilter(architecture, rules))}`,
+      ),
+      `${architecture} warden: ${digestOf(wardenFilter(architecture, 13))}`,
+    ])
+    const lacks = BOTH.map((architecture, index) => {
+      const there = callNames(BOTH[1 - index]!)
+      return `${architecture} lacks ${there.filter(name => callNumber(architecture, name) === undefined).join(' ')}`
+    })
+    await expect([...filters, ...lacks, ''].join('\n')).toMatchFileSnapshot('golden/filters.txt')
+  })
+
+  test('answer alike to every call that both have', () => {
+    const shared = callNames('arm64')
+    const words = fc.array(fc.integer({ min: 0, max: 600 }), { minLength: 6, maxLength: 6 })
+    fc.assert(
+      fc.property(fc.constantFrom(...shared), words, fc.constantFrom(...RULES), (name, low, rules) => {
+        const args = low.map(BigInt)
+        expect(ask('arm64', name, args, rules)).toBe(ask('x64', name, args, rules))
+      }),
+    )
+  })
+
+  test('give node and python one filter', () => {
+    for (const architecture of BOTH)
+      for (const exec of ['once', 'allowed'] as const)
+        expect(toolFilter(architecture, { profile: 'node', exec })).toEqual(
+          toolFilter(architecture, { profile: 'python', exec }),
+        )
   })
 })
 
