@@ -56,16 +56,17 @@ function writeObject(writer: CanonicalWriter, value: object): void {
   if (prototype !== Object.prototype && prototype !== null) {
     writer.refuse('a plain object', 'a class instance', TypeError)
   }
+  // An empty object is a level too: the reader counts it.
+  writer.enter('{}')
   writer.byte(OPENING_BRACE)
   const keys = Object.keys(value).sort(compareUtf16)
   for (const [index, key] of keys.entries()) {
     if (key === '__proto__') writer.refuse('a member name other than __proto__', 'it')
     if (index > 0) writer.comma()
-    writer.enter('{}')
     writer.text(key)
     writer.byte(COLON)
     writeJson(writer, (value as Record<string, JsonValue>)[key] as JsonValue)
-    writer.leave()
   }
   writer.byte(CLOSING_BRACE)
+  writer.leave()
 }

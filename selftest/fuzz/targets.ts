@@ -1,0 +1,21 @@
+// Owns the list of fuzz targets.
+import { canonicalTarget } from './target-canonical.js'
+import { codecTarget } from './target-codec.js'
+import { frameTarget } from './target-frame.js'
+import { jsonTarget } from './target-json.js'
+import { slicedTarget } from './target-sliced.js'
+import type { FuzzTarget } from './target.js'
+
+export const FUZZ_TARGETS: readonly FuzzTarget[] = [
+  frameTarget,
+  jsonTarget,
+  canonicalTarget,
+  codecTarget,
+  slicedTarget,
+]
+
+export const FUZZ_TARGET_NAMES: readonly string[] = FUZZ_TARGETS.map(({ name }) => name)
+
+export function fuzzTarget(name: string): FuzzTarget | undefined {
+  return FUZZ_TARGETS.find(target => target.name === name)
+}
