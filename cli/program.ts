@@ -101,6 +101,7 @@ function addRun(program: Command): void {
     .option('--body <file>', 'request body from a file, - for standard input')
     .option('--header <name:value>', 'a request header; may be repeated', collect, [])
     .option('--wait <span>', 'wait so long for the slot when another preparation holds it')
+    .option('--mcp', 'the tool is an MCP server; its one call is made here (default: chio-broker-mcp)')
     .option('--dry-run', 'show the request with a hole for the credential; nothing is sent')
     .addOption(
       new Option('--exec <rule>', 'whether the tool may start other programs of the cage')

@@ -2,11 +2,12 @@
 // one document with --json, and the exit code.
 import { escapeForTerminal, type FinishedTool } from '../cage/index.js'
 import { refusalRow, REFUSALS, type RefusalReason } from '../daemon/refusals.js'
+import type { McpVerdict } from '../host/mcp-call.js'
+import { exitCodeOfFailure, isAnswerRefused } from '../host/exit-codes.js'
 import type { RecordedRun } from '../host/recorded-run.js'
 import { outcomeMembers } from '../host/run-record.js'
 import type { HostSession } from '../host/session.js'
 import type { TimelineStep } from '../host/timeline.js'
-import { ERROR_CODES } from '../protocol/error-codes.js'
 import { isBrokerError } from '../protocol/errors.js'
 import type { ExecutionFailureReceiptBody } from '../protocol/failure.js'
 import { beside } from './columns.js'
@@ -17,6 +18,8 @@ const LABEL_COLUMNS = 10
 /** What is told: a run that has just ended, or the record of one that is gone, which has no tool and no steps. */
 export interface ToldRun extends RecordedRun {
   readonly tool: FinishedTool | null
+  /** What the answer of a server came to, where one was asked. */
+  readonly mcp?: McpVerdict | null
   readonly timeline: readonly TimelineStep[]
 }
 
@@ -28,19 +31,8 @@ export interface Telling extends CommonOptions {
 /** Prints an outcome and sets the exit code. */
 export async function report(session: HostSession, run: ToldRun, telling: Telling): Promise<void> {
   const reason = await reasonOf(session, run)
-  if (run.outcome.kind === 'failure') process.exitCode = exitCodeOf(run.outcome.failure.receipt.body)
+  if (run.outcome.kind === 'failure') process.exitCode = exitCodeOfFailure(run.outcome.failure.receipt.body)
   print(telling, runDocument(run, reason), runLines(run, reason, telling))
-}
-
-/** 75 wherever the provider may have acted: then nobody may just try again. */
-export function exitCodeOf(body: ExecutionFailureReceiptBody): number {
-  return body.dispatchKnowledge === 'unknown' || isAnswerRefused(body)
-    ? ERROR_CODES.outcome_undetermined.exitCode
-    : 1
-}
-
-function isAnswerRefused({ dispatchKnowledge, stage }: ExecutionFailureReceiptBody): boolean {
-  return dispatchKnowledge === 'committed' && (stage === 'response' || stage === 'receipt_persistence')
 }
 
 /** The broker's own reason for a failure; the signed receipt carries the code alone. */
@@ -72,6 +64,7 @@ function runDocument(run: ToldRun, reason: string | null) {
     headers: response?.headers.map(({ name, value }) => [name, Buffer.from(value).toString('latin1')]) ?? [],
     bodyBase64: response === null ? null : Buffer.from(response.body).toString('base64'),
     tool: run.tool === null ? null : toolMembers(run.tool),
+    mcp: run.mcp ?? null,
     journal: run.journalDirectory,
     timeline: run.timeline,
     reason,
@@ -93,7 +86,7 @@ function runLines(run: ToldRun, reason: string | null, { ownTool }: Telling): st
   const { timeline, tool } = run
   const tookMs = timeline.reduce((end, step) => Math.max(end, step.startMs + step.durationMs), 0)
   return [
-    ...(ownTool && tool !== null ? toolLines(tool) : []),
+    ...(ownTool && tool !== null ? toolLines(tool, run.mcp ?? null) : []),
     ...outcomeLines(run, reason),
     `operation ${run.operationId}`,
     ...beside('state', run.operation?.state ?? 'left to the kernel, which was away', LABEL_COLUMNS),
@@ -103,15 +96,22 @@ function runLines(run: ToldRun, reason: string | null, { ownTool }: Telling): st
   ]
 }
 
-/** The tool's own words, marked as such and made harmless to a terminal. */
-function toolLines(tool: FinishedTool): string[] {
+/** The tool's own words, marked as such and made harmless to a terminal. A server's messages are for its client. */
+function toolLines(tool: FinishedTool, mcp: McpVerdict | null): string[] {
   const end = tool.signal === null ? `exit ${tool.exitCode}` : `signal ${tool.signal}`
   return [
-    ...marked('tool', escapeForTerminal(tool.stdout)),
+    ...(mcp === null ? marked('tool', escapeForTerminal(tool.stdout)) : []),
     ...marked('tool', escapeForTerminal(tool.stderr), 'stderr'),
     ...(tool.truncated ? ['tool said more than is kept: the rest was cut'] : []),
     `tool ended: ${end}`,
+    ...(mcp === null ? [] : verdictLines(mcp)),
   ]
+}
+
+function verdictLines(mcp: McpVerdict): string[] {
+  return mcp.kind === 'verified'
+    ? ['server answered: the verified response']
+    : ['server answered: nothing that stands', ...beside('', mcp.sentence, 2)]
 }
 
 function outcomeLines({ outcome }: ToldRun, reason: string | null): string[] {

@@ -10,7 +10,7 @@ import type { CommonOptions } from './output.js'
 import { parseHeader, readBody } from './request-input.js'
 import { report } from './run-report.js'
 import { findState, layoutOfState } from './state.js'
-import { toolCage } from './tool-cage.js'
+import { serverCage, toolCage } from './tool-cage.js'
 
 /** As the kernel bounds the ids of its grants. */
 const MAXIMUM_GRANT_ID_BYTES = 128
@@ -21,6 +21,7 @@ export interface RunOptions extends CommonOptions {
   readonly header: readonly string[]
   readonly wait?: string
   readonly exec: 'allowed' | 'once'
+  readonly mcp?: boolean
   readonly dryRun?: boolean
 }
 
@@ -37,15 +38,20 @@ export async function runTool(command: readonly string[], options: RunOptions): 
   }
   try {
     if (options.dryRun === true) return await showRequest(session, requested, options)
-    const cage = toolCage({ command, exec: options.exec }, readIdentities(layout.identities))
+    const { exec, mcp = false } = options
+    const identities = readIdentities(layout.identities)
+    const cage = mcp
+      ? serverCage({ command, exec }, identities, session.pins.broker)
+      : toolCage({ command, exec }, identities)
     const waitForSlotMs = options.wait === undefined ? 0 : parseSeconds(options.wait, '--wait') * 1_000
     const run = await runBrokered(session, {
       ...requested,
       cage,
+      mcp,
       waitForSlotMs,
       onProgress: now => (progress = now),
     })
-    await report(session, run, { ...options, ownTool: command.length > 0 })
+    await report(session, run, { ...options, ownTool: mcp || command.length > 0 })
   } finally {
     listenNoMore()
     session.close()

@@ -1,6 +1,9 @@
 // The cage of one run, from what the operator named: the tool, resolved to one exec, and the uid it runs
-// under. Without a tool it is chio-exec, which submits the request and prints the answer.
+// under. Without a tool it is chio-exec, which submits the request and prints the answer; of servers, chio-broker-mcp.
+import { existsSync, realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { cagePolicy, type CagePolicy, type ExecPolicy, resolveTool } from '../cage/index.js'
+import { BROKER_MCP, brokerMcpPath, type BrokerMcpPins, brokerMcpTool } from '../host/mcp-program.js'
 import { nativePath } from '../native/index.js'
 import { BrokerError } from '../protocol/errors.js'
 import type { Identities } from '../system/identities.js'
@@ -21,6 +24,21 @@ export function toolCage(choice: ToolChoice, identities: Identities): CagePolicy
   }
   const { tool, files, profile } = resolveTool(command, args)
   return cagePolicy({ tool, files, profile, exec: choice.exec, identity })
+}
+
+/** The same for an MCP server, which is spoken with through its standard input. */
+export function serverCage(choice: ToolChoice, identities: Identities, pins: BrokerMcpPins): CagePolicy {
+  const [command = BROKER_MCP, ...args] = choice.command
+  const identity = launcherIsRoot() ? requireCageIdentity(identities) : null
+  const isOurs = command === BROKER_MCP || isBrokerMcp(command)
+  const resolved = isOurs ? brokerMcpTool(pins, args) : resolveTool(command, args)
+  return cagePolicy({ ...resolved, exec: isOurs ? 'once' : choice.exec, identity, input: 'pipe' })
+}
+
+/** By its path or a link to it, such as the one in node_modules/.bin. */
+function isBrokerMcp(command: string): boolean {
+  const path = resolve(command)
+  return command.includes('/') && existsSync(path) && realpathSync(path) === realpathSync(brokerMcpPath())
 }
 
 function launcherIsRoot(): boolean {

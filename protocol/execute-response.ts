@@ -11,7 +11,13 @@ import {
   responseBodyDigest,
   responseHeadersDigest,
 } from './evidence.js'
-import { type BrokerExecuteRequest, callerHeadersDigest, callerOptionsDigest } from './execute-request.js'
+import {
+  type BrokerExecuteRequest,
+  callerHeadersDigest,
+  callerOptionsDigest,
+  requestCanonicalDigest,
+  requestDigest,
+} from './execute-request.js'
 import { type BrokerExecuteFailure, failureReceiptId, verifyFailure } from './failure.js'
 import type { PublicKey } from './keys.js'
 import { MAXIMUM_RESPONSE_BYTES } from './limits.js'
@@ -25,7 +31,7 @@ import {
   verifyHistoricalReceipt,
   verifyReceipt,
 } from './receipt.js'
-import { type AttemptRegistration, Quotas } from './registration.js'
+import { type AttemptRegistration, deriveAttemptIds, Quotas } from './registration.js'
 import { markVerified, type Verified } from './verified.js'
 
 const shared = {
@@ -114,6 +120,36 @@ export function verifyResponseOf(
   return verifiedResponse
 }
 
+/** Verifies that a response answers exactly this request; for a tool, which holds no registration. */
+export function verifyResponseTo(
+  response: BrokerExecuteResponse,
+  request: BrokerExecuteRequest,
+  signer: PublicKey,
+): Verified<BrokerExecuteResponse> {
+  const verifiedResponse = verifyResponse(response, signer)
+  checkReceiptTo(response.receipt, request, derivedBindings(request))
+  require([['body length', response.body.length <= request.request.options.responseLimitBytes]])
+  return verifiedResponse
+}
+
+/** What follows from a request alone. The operation and its quotas are the kernel's to say. */
+type DerivedBindings = Pick<
+  AttemptRegistration,
+  'ids' | 'invocationId' | 'requestCanonicalDigest' | 'requestDigest'
+>
+
+function derivedBindings(request: BrokerExecuteRequest): DerivedBindings {
+  const { invocationId, proof } = request
+  const digest = requestDigest(request.request)
+  const ids = deriveAttemptIds({
+    brokerCapabilityId: request.capability.body.capabilityId,
+    invocationId,
+    proofNonce: proof.body.nonce,
+    requestDigest: digest,
+  })
+  return { ids, invocationId, requestDigest: digest, requestCanonicalDigest: requestCanonicalDigest(request) }
+}
+
 /** Verifies that a receipt alone is the one of exactly this request and registration. */
 export function verifyReceiptOf(receipt: Receipt, context: OutcomeContext): Verified<Receipt> {
   const verifiedReceipt = verifyReceipt(receipt, context.receiptSigner)
@@ -121,18 +157,26 @@ export function verifyReceiptOf(receipt: Receipt, context: OutcomeContext): Veri
   return verifiedReceipt
 }
 
-function checkReceiptOf({ body }: Receipt, { request, registration }: OutcomeContext): void {
+function checkReceiptOf(receipt: Receipt, { request, registration }: OutcomeContext): void {
+  const { body } = receipt
+  checkReceiptTo(receipt, request, registration)
+  require([
+    ['operationId', body.operationId === registration.ids.operationId],
+    ['quotas', sameBytes(encode(Quotas, body.quotas), encode(Quotas, registration.quotas))],
+  ])
+}
+
+function checkReceiptTo({ body }: Receipt, request: BrokerExecuteRequest, derived: DerivedBindings): void {
   const capability = request.capability.body
   const { evidence } = body
   require([
-    ['attemptId', evidence.attemptId === registration.ids.attemptId],
-    ['holdId', evidence.holdId === registration.ids.holdId],
-    ['invocationId', evidence.invocationId === registration.invocationId],
-    ['requestDigest', evidence.requestDigest === registration.requestDigest],
+    ['attemptId', evidence.attemptId === derived.ids.attemptId],
+    ['holdId', evidence.holdId === derived.ids.holdId],
+    ['invocationId', evidence.invocationId === derived.invocationId],
+    ['requestDigest', evidence.requestDigest === derived.requestDigest],
     ['capabilityDigest', evidence.capabilityDigest === capabilityDigest(request.capability)],
-    ['operationId', body.operationId === registration.ids.operationId],
-    ['authorizeEventId', body.authorizeEventId === registration.ids.authorizeEventId],
-    ['captureEventId', body.captureEventId === registration.ids.captureEventId],
+    ['authorizeEventId', body.authorizeEventId === derived.ids.authorizeEventId],
+    ['captureEventId', body.captureEventId === derived.ids.captureEventId],
     ['parentCapabilityId', body.parentCapabilityId === capability.parentCapabilityId],
     ['brokerCapabilityId', body.brokerCapabilityId === capability.capabilityId],
     ['brokerQuotaKeyId', body.brokerQuotaKeyId === capability.brokerQuotaKeyId],
@@ -146,7 +190,6 @@ function checkReceiptOf({ body }: Receipt, { request, registration }: OutcomeCon
     ['requestBodyBytes', body.requestBodyBytes === request.request.body.length],
     ['providerAdapterId', body.providerAdapterId === capability.providerAdapterId],
     ['providerAdapterVersion', body.providerAdapterVersion === capability.providerAdapterVersion],
-    ['quotas', sameBytes(encode(Quotas, body.quotas), encode(Quotas, registration.quotas))],
   ])
 }
 
@@ -156,19 +199,36 @@ export function verifyFailureOf(
   context: OutcomeContext,
 ): Verified<BrokerExecuteFailure> {
   const verifiedFailure = verifyFailure(failure, context.receiptSigner)
-  const { registration, request } = context
-  const { body } = failure.receipt
-  require([
-    ['attemptId', body.attemptId === registration.ids.attemptId],
-    ['holdId', body.holdId === registration.ids.holdId],
-    ['invocationId', body.invocationId === registration.invocationId],
-    ['brokerCapabilityId', body.brokerCapabilityId === registration.brokerCapabilityId],
-    ['parentCapabilityId', body.parentCapabilityId === registration.parentCapabilityId],
-    ['capabilityDigest', body.capabilityDigest === capabilityDigest(request.capability)],
-    ['requestDigest', body.requestDigest === registration.requestDigest],
-    ['receiptId', body.receiptId === failureReceiptId(registration.requestCanonicalDigest)],
-  ])
+  checkFailureTo(failure, context.request, context.registration)
   return verifiedFailure
+}
+
+/** Verifies that a failure ends exactly this request; for a tool, which holds no registration. */
+export function verifyFailureTo(
+  failure: BrokerExecuteFailure,
+  request: BrokerExecuteRequest,
+  signer: PublicKey,
+): Verified<BrokerExecuteFailure> {
+  const verifiedFailure = verifyFailure(failure, signer)
+  checkFailureTo(failure, request, derivedBindings(request))
+  return verifiedFailure
+}
+
+function checkFailureTo(
+  { receipt: { body } }: BrokerExecuteFailure,
+  { capability }: BrokerExecuteRequest,
+  derived: DerivedBindings,
+): void {
+  require([
+    ['attemptId', body.attemptId === derived.ids.attemptId],
+    ['holdId', body.holdId === derived.ids.holdId],
+    ['invocationId', body.invocationId === derived.invocationId],
+    ['brokerCapabilityId', body.brokerCapabilityId === capability.body.capabilityId],
+    ['parentCapabilityId', body.parentCapabilityId === capability.body.parentCapabilityId],
+    ['capabilityDigest', body.capabilityDigest === capabilityDigest(capability)],
+    ['requestDigest', body.requestDigest === derived.requestDigest],
+    ['receiptId', body.receiptId === failureReceiptId(derived.requestCanonicalDigest)],
+  ])
 }
 
 function require(bindings: readonly (readonly [string, boolean])[]): void {

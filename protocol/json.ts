@@ -18,13 +18,17 @@ export type JsonValue =
 
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const WHITESPACE = /[ \t\n\r]*/y
+
+/** What stands in the place of an integer beyond 2^53-1, from its digits; for documents that may hold one. */
+export type LargeInteger = (digits: string) => JsonValue
+
 /**
  * Parses JSON and refuses duplicate members, `__proto__`, lone surrogates, invalid UTF-8, a byte order
  * mark, integers beyond 2^53-1, numbers out of range, and nesting deeper than 64.
  * @throws BrokerError invalid_request with the offset, never the content.
  */
-export function parseStrictJson(bytes: Uint8Array, what: string): JsonValue {
-  return new StrictJson(decodeUtf8(bytes, what), what).document()
+export function parseStrictJson(bytes: Uint8Array, what: string, largeInteger?: LargeInteger): JsonValue {
+  return new StrictJson(decodeUtf8(bytes, what), what, largeInteger).document()
 }
 
 function decodeUtf8(bytes: Uint8Array, what: string): string {
@@ -38,12 +42,14 @@ function decodeUtf8(bytes: Uint8Array, what: string): string {
 class StrictJson {
   readonly #text: string
   readonly #what: string
+  readonly #largeInteger: LargeInteger | undefined
   #at = 0
   #depth = 0
 
-  constructor(text: string, what: string) {
+  constructor(text: string, what: string, largeInteger: LargeInteger | undefined) {
     this.#text = text
     this.#what = what
+    this.#largeInteger = largeInteger
   }
 
   document(): JsonValue {
@@ -133,14 +139,15 @@ class StrictJson {
     }
   }
 
-  #number(): number {
+  #number(): JsonValue {
     const literal = this.#match(NUMBER)
     if (literal === undefined) this.#refuse('a value')
     const value = Number(literal)
     if (!Number.isFinite(value)) this.#refuse('a number within the range of a double')
     const spelledOut = !/[eE]/.test(literal)
     if (isUnsafeInteger(value) || (spelledOut && Math.abs(value) >= 1e21)) {
-      this.#refuse('an integer within 2^53-1')
+      if (this.#largeInteger === undefined) this.#refuse('an integer within 2^53-1')
+      return this.#largeInteger(literal)
     }
     return value
   }
