@@ -1,8 +1,9 @@
 // How a command speaks: text for people on standard output, or one JSON document with --json; refusals as
 // a sentence on standard error with the stable code, and the exit code that the error table fixes.
 import { escapeForTerminal } from '../cage/index.js'
+import { exitCodeOfError } from '../host/exit-codes.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
-import { type BrokerError, isBrokerError } from '../protocol/errors.js'
+import { isBrokerError } from '../protocol/errors.js'
 
 /** Options that every command takes. */
 export interface CommonOptions {
@@ -59,12 +60,7 @@ export function fail(error: unknown, json: boolean): void {
     console.error(
       `chio: ${visible(message)}\n      code ${code}; outcome ${outcome.replace('_', ' ')}; next: ${next}`,
     )
-  process.exitCode = exitCodeOf(error)
-}
-
-/** Nobody may take an unknown outcome for a failure and try again, whatever it was that made it unknown. */
-function exitCodeOf({ code, outcome }: BrokerError): number {
-  return outcome === 'unknown' ? ERROR_CODES.outcome_undetermined.exitCode : ERROR_CODES[code].exitCode
+  process.exitCode = exitCodeOfError(error)
 }
 
 /** Milliseconds for a person: three digits are enough. */

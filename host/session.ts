@@ -4,6 +4,7 @@ import { KernelClient } from '../client/kernel-client.js'
 import type { Clock } from '../protocol/clock.js'
 import type { SigningKey } from '../protocol/keys.js'
 import type { HostPins } from './pins.js'
+import type { AtMoment } from './timeline.js'
 
 /** What a host is opened with. The keys stay the caller's to wipe. */
 export interface HostOptions {
@@ -14,6 +15,8 @@ export interface HostOptions {
   /** Folder of the private journal, 0700, one folder an attempt below it. */
   readonly runsDirectory: string
   readonly clock: Clock
+  /** Called between the steps of every run of this session; a crash test ends a process there. */
+  readonly atMoment?: AtMoment | undefined
 }
 
 /** An open host. Close it to drop its connection to the kernel. */
