@@ -2,6 +2,7 @@
 // one document with --json, and the exit code.
 import { escapeForTerminal, type FinishedTool } from '../cage/index.js'
 import { refusalRow, REFUSALS, type RefusalReason } from '../daemon/refusals.js'
+import type { McpVerdict } from '../host/mcp-call.js'
 import { exitCodeOfFailure, isAnswerRefused } from '../host/exit-codes.js'
 import type { RecordedRun } from '../host/recorded-run.js'
 import { outcomeMembers } from '../host/run-record.js'
@@ -17,6 +18,8 @@ const LABEL_COLUMNS = 10
 /** What is told: a run that has just ended, or the record of one that is gone, which has no tool and no steps. */
 export interface ToldRun extends RecordedRun {
   readonly tool: FinishedTool | null
+  /** What the answer of a server came to, where one was asked. */
+  readonly mcp?: McpVerdict | null
   readonly timeline: readonly TimelineStep[]
 }
 
@@ -61,6 +64,7 @@ function runDocument(run: ToldRun, reason: string | null) {
     headers: response?.headers.map(({ name, value }) => [name, Buffer.from(value).toString('latin1')]) ?? [],
     bodyBase64: response === null ? null : Buffer.from(response.body).toString('base64'),
     tool: run.tool === null ? null : toolMembers(run.tool),
+    mcp: run.mcp ?? null,
     journal: run.journalDirectory,
     timeline: run.timeline,
     reason,
@@ -82,7 +86,7 @@ function runLines(run: ToldRun, reason: string | null, { ownTool }: Telling): st
   const { timeline, tool } = run
   const tookMs = timeline.reduce((end, step) => Math.max(end, step.startMs + step.durationMs), 0)
   return [
-    ...(ownTool && tool !== null ? toolLines(tool) : []),
+    ...(ownTool && tool !== null ? toolLines(tool, run.mcp ?? null) : []),
     ...outcomeLines(run, reason),
     `operation ${run.operationId}`,
     ...beside('state', run.operation?.state ?? 'left to the kernel, which was away', LABEL_COLUMNS),
@@ -92,15 +96,22 @@ function runLines(run: ToldRun, reason: string | null, { ownTool }: Telling): st
   ]
 }
 
-/** The tool's own words, marked as such and made harmless to a terminal. */
-function toolLines(tool: FinishedTool): string[] {
+/** The tool's own words, marked as such and made harmless to a terminal. A server's messages are for its client. */
+function toolLines(tool: FinishedTool, mcp: McpVerdict | null): string[] {
   const end = tool.signal === null ? `exit ${tool.exitCode}` : `signal ${tool.signal}`
   return [
-    ...marked('tool', escapeForTerminal(tool.stdout)),
+    ...(mcp === null ? marked('tool', escapeForTerminal(tool.stdout)) : []),
     ...marked('tool', escapeForTerminal(tool.stderr), 'stderr'),
     ...(tool.truncated ? ['tool said more than is kept: the rest was cut'] : []),
     `tool ended: ${end}`,
+    ...(mcp === null ? [] : verdictLines(mcp)),
   ]
+}
+
+function verdictLines(mcp: McpVerdict): string[] {
+  return mcp.kind === 'verified'
+    ? ['server answered: the verified response']
+    : ['server answered: nothing that stands', ...beside('', mcp.sentence, 2)]
 }
 
 function outcomeLines({ outcome }: ToldRun, reason: string | null): string[] {
