@@ -2,7 +2,7 @@
 // The broker daemon. Wiring only: hygiene, configuration, keys, start, signals.
 // Must never: read a key or a configuration before the process is fit to hold one.
 import { parseArgs } from 'node:util'
-import { startBroker } from '../daemon/broker.js'
+import { type Broker, startBroker } from '../daemon/broker.js'
 import { provisionBrokerStore } from '../daemon/broker-store.js'
 import { readConfig } from '../daemon/config.js'
 import { type BrokerLog, faultFields, openLog } from '../daemon/log.js'
@@ -10,8 +10,13 @@ import { systemClock } from '../native/clock.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { signingKey } from '../protocol/keys.js'
+import { activatedSockets } from '../system/activation.js'
 import { type KeySource, readKey } from '../system/key-file.js'
+import { ServiceManager } from '../system/notify.js'
+import { type ServiceEnvironment, takeServiceEnvironment } from '../system/service-environment.js'
 import { startupHygiene } from '../system/startup.js'
+import { onStopSignals } from '../system/stop-signals.js'
+import { Supervision } from '../system/supervision.js'
 
 const USAGE =
   'chio-brokerd --config FILE [--provision] (--master-key-fd N | --master-key-file FILE | --master-key-credential NAME) (--receipt-key-fd N | --receipt-key-file FILE | --receipt-key-credential NAME)'
@@ -71,22 +76,41 @@ function usage(expected: string): BrokerError {
 
 async function main(log: BrokerLog): Promise<void> {
   startupHygiene()
+  const service = takeServiceEnvironment()
   const given = readArguments(process.argv.slice(2))
   const config = readConfig(given.config)
   if (given.provision) return provisionBrokerStore(config.stateDirectory, systemClock)
+  const sockets = activatedSockets(service.listen, [config.socketPath])
   const masterKey = readKey(given.masterKey, 'master key')
   const seed = readKey(given.receiptKey, 'receipt signing key')
   const receiptKey = signingKey(seed)
   seed.fill(0)
-  const broker = await startBroker({ config, masterKey, receiptKey, clock: systemClock, log })
-  const stop = (): void => {
+  const activatedDescriptor = sockets.get(config.socketPath)
+  const broker = await startBroker({
+    config,
+    masterKey,
+    receiptKey,
+    clock: systemClock,
+    log,
+    activatedDescriptor,
+  })
+  serveUntilStopped(broker, service, log)
+}
+
+function serveUntilStopped(broker: Broker, service: ServiceEnvironment, log: BrokerLog): void {
+  const onFault = (error: unknown): void =>
+    log.error({ event: 'supervision', ...faultFields(error) }, 'service manager not told')
+  const manager = new ServiceManager(service, onFault)
+  const supervision = new Supervision(manager, broker.supervised(), service, onFault)
+  const stop = (signal: NodeJS.Signals): void => {
+    log.info({ event: 'stopping', signal }, 'stopping')
+    supervision.stopping(`stopping; slot ${broker.slotStatus().state}`, broker.closesWithinMs)
     broker.close().then(
       () => process.exit(0),
       (error: unknown) => end(log, error),
     )
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  onStopSignals(stop, () => broker.hurry())
 }
 
 function end(log: BrokerLog, error: unknown): never {

@@ -83,6 +83,18 @@ export class AuthorityClient {
     throw rejection(result, 'hold_not_captured')
   }
 
+  /** Whether the authority answers at this moment and can do what is demanded of it. */
+  async answers(latestBootNs: bigint): Promise<boolean> {
+    const { clock, config } = this.#parts
+    try {
+      await this.#askCapabilities(earlier(latestBootNs, bootNsAfter(clock, config.authority.timeoutMs)))
+      return true
+    } catch (error) {
+      if (error instanceof Refused || error instanceof BrokerError) return false
+      throw error
+    }
+  }
+
   close(): void {
     this.#rpc.close()
   }

@@ -10,11 +10,12 @@ import { type Cutpoint, cutpointsOf } from '../system/cutpoints.js'
 import { FrameAdmission } from '../system/frame-admission.js'
 import { type ConnectionRefusal, listen, type Listener } from '../system/listener.js'
 import { judgePeer } from '../system/peer.js'
+import type { SupervisedDaemon } from '../system/supervision.js'
 import { AuthorityClient } from './authority-client.js'
 import { openBrokerStore } from './broker-store.js'
 import type { BrokerdConfig } from './config.js'
 import { CredentialVault } from './credentials.js'
-import { bootNsAfter } from './deadline.js'
+import { Drain } from './drain.js'
 import { type BrokerLog, faultFields } from './log.js'
 import type { BrokerParts } from './parts.js'
 import { LocalProviders } from './provider/local-providers.js'
@@ -27,7 +28,7 @@ import { Refused } from './refused.js'
 import { serveConnection } from './serve.js'
 import { SlotDesk } from './slot-desk.js'
 import { ResponseVault } from './stored-responses.js'
-import { within } from './within.js'
+import { SupervisedBroker } from './supervised-broker.js'
 
 export interface BrokerOptions {
   readonly config: BrokerdConfig
@@ -39,12 +40,20 @@ export interface BrokerOptions {
   /** Called at every durable boundary and message; a crash test ends the process there. */
   readonly atCutpoint?: Cutpoint
   readonly lookupHost?: HostLookup
+  /** Where a service manager bound the socket already. */
+  readonly activatedDescriptor?: number | undefined
 }
 
 export interface Broker {
   slotStatus(): SlotStatus
-  /** Stops accepting, lets what was dispatched finish, gives everything back. Safe to repeat. */
+  /** What a service manager is told while it serves. */
+  supervised(): SupervisedDaemon
+  /** Takes nothing new up, lets what was dispatched finish, gives everything back. Safe to repeat. */
   close(): Promise<void>
+  /** The longest that closing may take from now on. */
+  readonly closesWithinMs: number
+  /** Closes without waiting for a provider: what it did becomes an unknown outcome. Safe to repeat. */
+  hurry(): void
 }
 
 /** @throws BrokerError `custody`, `another_instance`, `store_missing`, `store_replaced` or `storage`. */
@@ -70,6 +79,8 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 
 class RunningBroker implements Broker {
   readonly #parts: BrokerParts
+  readonly #drain: Drain
+  readonly #activatedDescriptor: number | undefined
   readonly #serving = new Set<Promise<void>>()
   #listener: Listener | undefined
   #stopping = false
@@ -97,7 +108,10 @@ class RunningBroker implements Broker {
       localProviders: new LocalProviders(config.localProviders),
       resolver: new PublicResolver(options.lookupHost),
       isStopping: () => this.#stopping,
+      isHurried: () => this.#drain.isHurried,
     }
+    this.#drain = new Drain(this.#parts)
+    this.#activatedDescriptor = options.activatedDescriptor
   }
 
   async start(): Promise<void> {
@@ -108,6 +122,7 @@ class RunningBroker implements Broker {
     this.#listener = await listen({
       path: config.socketPath,
       socketGid: config.socketGid,
+      activatedDescriptor: this.#activatedDescriptor,
       clock,
       mode: 'exchange',
       admission: new FrameAdmission(),
@@ -127,18 +142,27 @@ class RunningBroker implements Broker {
     return this.#parts.desk.status()
   }
 
+  supervised(): SupervisedDaemon {
+    const isListening = (): boolean => this.#listener?.isListening === true
+    return new SupervisedBroker({ ...this.#parts, isListening })
+  }
+
+  get closesWithinMs(): number {
+    return this.#drain.atMostMs
+  }
+
+  hurry(): void {
+    this.#drain.hurry()
+  }
+
   close(): Promise<void> {
     return (this.#closed ??= this.#close())
   }
 
   async #close(): Promise<void> {
-    const { authority, clock, config, credentials, desk, log, recorder, responses, store } = this.#parts
+    const { authority, credentials, log, recorder, responses, store } = this.#parts
     this.#stopping = true
-    const holder = desk.holder
-    if (holder !== undefined && !holder.isCommitted) desk.end(holder, new Refused('broker_stopping'))
-    if (holder?.isCommitted === true) await within(holder.settled, clock, holder.governingBootNs)
-    const answered = Promise.allSettled(this.#serving)
-    await within(answered, clock, bootNsAfter(clock, holder === undefined ? 0 : config.writeTimeoutMs))
+    await this.#drain.run(this.#serving)
     await this.#listener?.close()
     authority.close()
     recorder.close()

@@ -33,6 +33,8 @@ export interface BrokerParts {
   readonly resolver: PublicResolver
   readonly atCutpoint: (name: string) => void
   readonly isStopping: () => boolean
+  /** Whether it stops without waiting for what a provider says. */
+  readonly isHurried: () => boolean
 }
 
 /** One request on one connection. */

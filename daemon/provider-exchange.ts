@@ -24,7 +24,8 @@ export async function runProviderExchange(parts: BrokerParts, dispatch: Dispatch
     return { kind: 'failure', reason: 'custody_fault', error }
   }
   try {
-    return endingOf(await send(parts, dispatch, secret))
+    const ending = endingOf(await send(parts, dispatch, secret))
+    return parts.isHurried() ? hurried(ending) : ending
   } catch (error) {
     dispatch.connection.drop()
     return { kind: 'failure', reason: 'dispatch_fault', error }
@@ -64,6 +65,12 @@ function endingOf(result: ExchangeResult): ExchangeEnding {
       return { kind: 'failure', reason, error: result.error }
     }
   }
+}
+
+/** It was us who hung up on the provider. */
+function hurried(ending: ExchangeEnding): ExchangeEnding {
+  if (ending.kind === 'response' || ending.reason !== 'provider_lost') return ending
+  return { ...ending, reason: 'stop_hurried' }
 }
 
 /** The two that call for a hand (change the credential, raise the limit) by name; every other flaw of an answer as one. */

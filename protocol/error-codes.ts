@@ -135,6 +135,16 @@ export const ERROR_CODES = {
     'another process answers on this socket: check pins and socket owners with chio doctor',
   ),
   broker_unavailable: row(null, 69, 'start the broker: chio up'),
+  broker_stopping: row(
+    'broker_stopping',
+    69,
+    'run it again when the broker serves again: nothing of it was taken up',
+  ),
+  kernel_stopping: row(
+    'kernel_stopping',
+    69,
+    'run it again when the kernel serves again: nothing of it was taken up',
+  ),
   kernel_unavailable: row(null, 69, 'start the kernel: chio up'),
   activation_refused: row(null, 1, 'make the .socket unit name exactly the sockets of the configuration'),
   another_instance: row(null, 73, 'another process serves this store: stop it first'),

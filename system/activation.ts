@@ -17,13 +17,14 @@ export type ActivatedSockets = ReadonlyMap<string, number>
 export function activatedSockets(
   listen: ServiceEnvironment['listen'],
   paths: readonly string[],
+  firstDescriptor = FIRST_DESCRIPTOR,
 ): ActivatedSockets {
   const sockets = new Map<string, number>()
   if (listen === null) return sockets
   assertForUs(listen.pid)
   assertCount(listen.fds, paths.length)
   for (let index = 0; index < paths.length; index += 1) {
-    const descriptor = FIRST_DESCRIPTOR + index
+    const descriptor = firstDescriptor + index
     const path = judge(descriptor, paths)
     if (sockets.has(path))
       throw refused(`descriptor ${descriptor}`, `another socket than ${path}`, 'it twice')

@@ -65,6 +65,18 @@ export const DISPATCHED_STORIES: Stories = {
   ),
   'provider_lost at dispatched': answeredBy(({ socket }) => void socket.destroy()),
   'provider_timeout at dispatched': answeredBy(() => undefined, { timeoutMs: 300 }),
+  'stop_hurried at dispatched': story(async world => {
+    const attempt = await world.prepared()
+    const descriptor = attempt.preparation.stream.takeDescriptor()
+    const asked = new Promise<void>(resolve => world.provider.behave(() => resolve()))
+    await write(descriptor, attempt.preparation.stream.frame)
+    await asked
+    const closing = world.broker.close()
+    world.broker.hurry()
+    const seen = await seenOn(descriptor)
+    await closing
+    return { seen, attempt, decryptions: 1 }
+  }),
   'dispatch_fault at dispatched': answeredBy(
     () => undefined,
     {},
