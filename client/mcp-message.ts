@@ -44,10 +44,10 @@ export class McpLines {
     if (this.#keptBytes >= this.#maximumBytes) this.#refuse()
   }
 
-  /** Copied: whoever reads uses its buffer again. */
+  /** Copied: whoever reads uses its buffer again, and a slice of a Buffer is no copy. */
   #keep(part: Uint8Array): void {
     if (part.length === 0) return
-    this.#kept.push(part.slice())
+    this.#kept.push(new Uint8Array(part))
     this.#keptBytes += part.length
   }
 
