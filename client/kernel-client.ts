@@ -98,7 +98,7 @@ function reasonUnanswered(cause: unknown): string {
     return "its socket's group is not active in this session; log in again, or see chio doctor"
   return code === 'ENOENT' || code === 'ECONNREFUSED'
     ? 'nobody serves its socket; start it'
-    : 'the connection was lost; wait for it'
+    : 'the connection was lost; see its log and chio status'
 }
 
 /** A start counts as sent even when nothing was; what an administrator changes is unknown once it was sent. */

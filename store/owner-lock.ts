@@ -9,10 +9,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { lockFile } from '../native/index.js'
 import type { Clock } from '../protocol/clock.js'
 import { BrokerError } from '../protocol/errors.js'
+import { diskFault } from './sql-error.js'
 
 /** Fixed width, so that writing it anew needs no truncation and no new block of a full disk. */
 const PID_TEXT_BYTES = 16
 const NOTE_TEXT_BYTES = 48
+/** The disk's word, not the file's. */
+const DISK_CODES: ReadonlySet<string> = new Set(['EROFS', 'ENOSPC', 'EDQUOT', 'EIO'])
 const RETRY_MS = 50
 const NS_PER_MS = 1_000_000n
 
@@ -49,6 +52,8 @@ function tryLock(path: string): number | undefined {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
     if (code === 'EWOULDBLOCK' || code === 'EAGAIN') return undefined
+    if (code !== undefined && DISK_CODES.has(code))
+      throw diskFault(error, `owner lock ${path}`, 'not_started')
     throw new BrokerError(
       'storage',
       `owner lock ${path} refused: expected a regular file of our uid, mode 0600, one link, got ${code}`,

@@ -31,14 +31,16 @@ export function sqlFault(error: unknown, what: string, outcome: SqlOutcome): unk
   })
 }
 
-function diskFault(error: unknown, what: string, outcome: SqlOutcome): unknown {
+/** A fault of a system call is `storage`; all else is returned as it is. */
+export function diskFault(error: unknown, what: string, outcome: SqlOutcome): unknown {
   if (!(error instanceof Error) || !('syscall' in error)) return error
   const code = (error as NodeJS.ErrnoException).code ?? 'an unnamed error'
   return new BrokerError('storage', `${what} failed: ${code}; ${nextStep(code)}`, { outcome, cause: error })
 }
 
 function nextStep(code: string): string {
-  if (code === 'SQLITE_FULL' || code === 'ENOSPC') return 'free space on the file system of the store'
+  if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT')
+    return 'free space on the file system of the store'
   if (code.startsWith('SQLITE_BUSY')) return 'find the other process that holds the file (fuser)'
   if (code.startsWith('SQLITE_READONLY') || code === 'EROFS')
     return 'mount the file system of the store writable'

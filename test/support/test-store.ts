@@ -52,8 +52,11 @@ export function runSql(path: string, sql: string): { status: number | null; stde
   return { status: ended.status, stderr: ended.stderr.toString() }
 }
 
-/** Another process takes the write lock and keeps it until it is let go. */
-export async function holdStore(path: string): Promise<{ letGo(): Promise<void> }> {
+/** Another process takes the write lock and keeps it until it is let go. @param wrapper leads to where the file is. */
+export async function holdStore(
+  path: string,
+  wrapper: readonly string[] = [],
+): Promise<{ letGo(): Promise<void> }> {
   const program = [
     'import sqlite3, sys',
     'c = sqlite3.connect(sys.argv[1], isolation_level=None)',
@@ -62,7 +65,8 @@ export async function holdStore(path: string): Promise<{ letGo(): Promise<void> 
     'sys.stdin.read()',
     'c.execute("ROLLBACK")',
   ].join('\n')
-  const holder = spawn('/usr/bin/python3', ['-c', program, path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const [command, ...args] = [...wrapper, '/usr/bin/python3', '-c', program, path]
+  const holder = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   const exit = once(holder, 'exit')
   await once(holder.stdout, 'data')
   return {
