@@ -88,6 +88,45 @@ describe('a commit', () => {
   })
 })
 
+/** The same disk, but from its tenth write or sync on it refuses: what a file system does that was remounted. */
+describe.each([
+  ['write', 'pwrite64', 'EROFS'],
+  ['sync', 'fsync,fdatasync', 'EIO'],
+])('a disk that begins to refuse every %s', (_what, call, errno) => {
+  test('leaves what was acknowledged, and a sentence for the rest', async () => {
+    const traced = ['-e', `trace=${call}`, '-e', `inject=${call}:error=${errno}:when=10+`]
+    const child = startChild(
+      `${CHILD_OPENS}
+      const store = await open()
+      for (let number = 1; number <= 40; number += 1) {
+        try {
+          await store.transaction('append', tx => tx.run("INSERT INTO event VALUES (?, 'x', NULL)", number))
+          say({ number })
+        } catch (error) {
+          say({ code: error.code, outcome: error.outcome, sentence: error.message })
+        }
+      }
+      say({ rows: store.all('SELECT number FROM event').length })
+      process.kill(process.pid, 'SIGKILL')`,
+      [made.path],
+      { wrapper: ['strace', '-f', '-o', '/dev/null', '-P', `${made.path}-wal`, ...traced] },
+    )
+    const lines = (await child.ended()).lines as Record<string, unknown>[]
+    const acknowledged = lines.filter(line => 'number' in line).length
+    expect(acknowledged).toBeGreaterThan(0)
+    expect(lines.find(line => 'code' in line)).toMatchObject({
+      code: 'storage',
+      outcome: 'unknown',
+      sentence: expect.stringMatching(/commit of append failed: SQLITE_IOERR.*; look at the file system/),
+    })
+    expect(lines.at(-1)).toEqual({ rows: acknowledged })
+    const store = await made.open()
+    // A commit whose sync failed may be on the disk all the same: that is why its outcome is said to be unknown.
+    expect(store.all('SELECT number FROM event').length).toBeOneOf([acknowledged, acknowledged + 1])
+    store.close()
+  })
+})
+
 describe('checkpoints', () => {
   test('keep the write-ahead log small under steady load', async () => {
     const store = await made.open()
