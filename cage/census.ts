@@ -108,13 +108,10 @@ const isExactly = (whole: string) => ({
   kind: (target: string): boolean => target === whole,
 })
 
-/** A pipe or an open file that policy named; of devices /dev/null alone, so no terminal. */
+/** Of devices /dev/null alone, so no terminal; no file, which could be opened once more. */
 const isInput = {
-  expected: '/dev/null, a pipe or a file',
-  kind: (target: string): boolean =>
-    target === '/dev/null' ||
-    target.startsWith('pipe:[') ||
-    (target.startsWith('/') && !target.startsWith('/dev/')),
+  expected: '/dev/null or a pipe',
+  kind: (target: string): boolean => target === '/dev/null' || target.startsWith('pipe:['),
 }
 
 /** After the exec only those without close-on-exec are left: 0, 1, 2 and the stream. */

@@ -47,6 +47,8 @@ export interface CagePlan {
 }
 
 const PAGE_BYTES = 4096
+const STACK_BYTES = 8 * 1024 * 1024
+const PENDING_SIGNALS = 1024
 
 const WALLS = [
   '--unshare-all',
@@ -121,17 +123,25 @@ function place(placement: Placement): string[] {
 
 const bind = (entry: ReadOnlyBind): string[] => ['--ro-bind', entry.source, entry.at]
 
-/** Linux numbers of <asm-generic/resource.h>. A core limit of 1 also stops a core_pattern pipe; 0 does not. */
+/**
+ * Linux numbers of <asm-generic/resource.h>. A core limit of 1 also stops a core_pattern pipe; 0 does not. An endless
+ * stack moves every mapping to a known place; a launcher may be allowed real-time priorities, a tool is not.
+ */
 function resourceLimits(limits: CageLimits): ResourceLimit[] {
-  const [CPU, FSIZE, DATA, CORE, NPROC, NOFILE, MEMLOCK, MSGQUEUE] = [0, 1, 2, 4, 6, 7, 8, 12]
+  const [CPU, FSIZE, DATA, STACK, CORE, NPROC, NOFILE, MEMLOCK] = [0, 1, 2, 3, 4, 6, 7, 8]
+  const [SIGPENDING, MSGQUEUE, NICE, RTPRIO] = [11, 12, 13, 14]
   return [
     { resource: CPU, value: limits.cpuSeconds },
     { resource: FSIZE, value: limits.fileBytes },
     { resource: DATA, value: limits.dataBytes },
+    { resource: STACK, value: STACK_BYTES },
     { resource: CORE, value: 1 },
     { resource: NPROC, value: limits.processes },
     { resource: MEMLOCK, value: 65_536 },
+    { resource: SIGPENDING, value: PENDING_SIGNALS },
     { resource: MSGQUEUE, value: 0 },
+    { resource: NICE, value: 0 },
+    { resource: RTPRIO, value: 0 },
     { resource: NOFILE, value: limits.openFiles },
   ]
 }

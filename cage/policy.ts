@@ -43,8 +43,11 @@ export interface CageIdentity {
   readonly gid: number
 }
 
-/** 'null' is /dev/null; 'pipe' is driven by the host; a descriptor is the caller's open file. */
-export type ToolInput = 'null' | 'pipe' | { readonly descriptor: number }
+/**
+ * 'null' is /dev/null; 'pipe' is driven by the host. Never an open file: through /proc/self/fd/0 a tool would open it
+ * once more, for writing where its uid may, although nothing of it is in the view.
+ */
+export type ToolInput = 'null' | 'pipe'
 
 export interface CagePolicy {
   readonly tool: ToolCommand

@@ -25,13 +25,25 @@ export function errnoName(number: number): string {
   return ERRNO_NAMES.get(number) ?? `errno ${number}`
 }
 
+/** What a person can do nothing with as a call and its errno. */
+const KNOWN_FAILURES: Readonly<Record<string, string>> = {
+  'poll stream ENOTCONN':
+    'prepared stream: expected the broker at its other end, got an end that it had closed; nothing was sent: run it again, and look at chio status',
+  'slot 255 EMFILE':
+    'open files: expected a hard limit of at least 256 for a tool that executes once, got a lower one; raise it: ulimit -Hn 1024',
+}
+
+/** What the doctor cannot see from where it is run. */
+const NEXT_AFTER: Readonly<Record<string, string>> = {
+  EMFILE: 'raise the limit of open files: ulimit -n 1024',
+  EAGAIN: 'raise the limit of processes: ulimit -u',
+}
+
 /** A call failed, in cage-init or here. */
 export function refusedCall(call: string, errno: string, cause?: unknown): CageRefusal {
-  return new CageRefusal(
-    { call, errno },
-    `cage refused: ${call} failed with ${errno}; run chio doctor`,
-    cause,
-  )
+  const next = NEXT_AFTER[errno] ?? 'run chio doctor'
+  const sentence = KNOWN_FAILURES[`${call} ${errno}`] ?? `${call} failed with ${errno}; ${next}`
+  return new CageRefusal({ call, errno }, `cage refused: ${sentence}`, cause)
 }
 
 /** A check did not hold: `expected X, got Y`. */

@@ -4,11 +4,9 @@
  */
 import { once } from 'node:events'
 import { Socket } from 'node:net'
-import { isatty } from 'node:tty'
 import { pipe } from '../native/index.js'
 import type { OwnedDescriptors } from './owned-descriptors.js'
 import type { ToolInput } from './policy.js'
-import { refusedCheck } from './refusal.js'
 
 /** More is read and dropped, so that the tool neither blocks nor fills our memory. */
 export const OUTPUT_MAXIMUM_BYTES = 1024 * 1024
@@ -73,9 +71,7 @@ export interface ToolStdio {
 /** The child's end of 0, and ours where there is one. */
 function inputEnds(input: ToolInput, made: OwnedDescriptors): ['ignore' | number, number | null] {
   if (input === 'null') return ['ignore', null]
-  if (input === 'pipe') return made.own(pipe())
-  if (isatty(input.descriptor)) throw refusedCheck('tool input', 'a file or a pipe', 'a terminal')
-  return [input.descriptor, null]
+  return made.own(pipe())
 }
 
 function openPipes(input: number | null, outRead: number, errRead: number): ToolPipes {

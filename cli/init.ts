@@ -2,6 +2,7 @@
 // otherwise one uid, which must be asked for by name, since it protects less.
 import { execFileSync } from 'node:child_process'
 import { areSeparate, type Identities, type Identity, SINGLE_USER_SENTENCE } from '../system/identities.js'
+import { allowedEnvironment } from '../system/environment.js'
 import { makeInstallation } from '../system/installation.js'
 import type { ClientUser, InstallationPlan } from '../system/installation-plan.js'
 import { BrokerError } from '../protocol/errors.js'
@@ -114,7 +115,7 @@ function clientUsers(named: readonly string[], identities: Identities): ClientUs
 
 function run(program: string, args: readonly string[]): void {
   try {
-    execFileSync(program, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+    execFileSync(program, args, { env: allowedEnvironment(), stdio: ['ignore', 'ignore', 'pipe'] })
   } catch (cause) {
     throw new BrokerError(
       'custody',

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { BrokerError } from '../protocol/errors.js'
+import { allowedEnvironment } from '../system/environment.js'
 import type { Layout } from '../system/layout.js'
 
 export interface SystemUser {
@@ -29,6 +30,7 @@ export function findGroup(name: string): number | undefined {
 function lookUp(database: 'group' | 'passwd', key: string): string[] | undefined {
   try {
     return execFileSync('getent', [database, '--', key], {
+      env: allowedEnvironment(),
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],
     })

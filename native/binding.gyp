@@ -1,4 +1,4 @@
-# One build for the three native parts: the addon, and the two static programs that run inside the cage.
+# One build for the four native parts: the addon, and the three static programs that run inside the cage.
 # Warnings are errors. The programs are static PIE, stripped: they need nothing of the host's libraries.
 {
   'target_defaults': {
@@ -76,6 +76,25 @@
         'chio-exec/prepared-stream.c',
         'chio-exec/request.c',
         'chio-exec/response.c',
+      ],
+    },
+    {
+      'target_name': 'cage-probe',
+      'type': 'executable',
+      'sources': [
+        'cage-probe/attempt.c',
+        'cage-probe/exec.c',
+        'cage-probe/files.c',
+        'cage-probe/machine.c',
+        'cage-probe/main.c',
+        'cage-probe/mounts.c',
+        'cage-probe/namespaces.c',
+        'cage-probe/processes.c',
+        'cage-probe/resources.c',
+        'cage-probe/sockets.c',
+        'cage-probe/stream-games.c',
+        'cage-probe/stream.c',
+        'cage-probe/terminal.c',
       ],
     },
   ],

@@ -6,7 +6,8 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-export type NativeProgram = 'cage-init' | 'chio-exec'
+const NATIVE_PROGRAMS = ['cage-init', 'chio-exec', 'cage-probe'] as const
+export type NativeProgram = (typeof NATIVE_PROGRAMS)[number]
 
 function findPackageRoot(): string {
   const here = dirname(fileURLToPath(import.meta.url))
@@ -27,8 +28,8 @@ export function packageRoot(): string {
 
 /** Absolute path of a built static program. Whether it is there is for the caller that opens it. */
 export function nativePath(program: NativeProgram): string {
-  if (program !== 'cage-init' && program !== 'chio-exec') {
-    throw new RangeError(`"program" expected 'cage-init' or 'chio-exec', got ${String(program)}`)
+  if (!NATIVE_PROGRAMS.includes(program)) {
+    throw new RangeError(`"program" expected one of ${NATIVE_PROGRAMS.join(', ')}, got ${String(program)}`)
   }
   return join(root, 'native', 'build', 'Release', program)
 }

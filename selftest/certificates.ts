@@ -5,6 +5,7 @@ import { randomInt } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { allowedEnvironment } from '../system/environment.js'
 
 export interface Certificate {
   readonly certPem: string
@@ -23,7 +24,7 @@ export interface LeafOptions {
 }
 
 const openssl = (folder: string, ...args: string[]): void => {
-  execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
+  execFileSync('openssl', args, { cwd: folder, env: allowedEnvironment(), stdio: 'pipe' })
 }
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
 

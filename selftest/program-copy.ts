@@ -22,7 +22,7 @@ const MADE_FROM =
 /** Written last: a copy without it was never finished. */
 const STAMP = 'copied-from'
 const RELEASE = join('native', 'build', 'Release')
-const NATIVE_PARTS = ['chio_native.node', 'cage-init', 'chio-exec']
+const NATIVE_PARTS = ['chio_native.node', 'cage-init', 'chio-exec', 'cage-probe']
 
 /** Whether every folder above a path lets others pass. */
 export function isReachableByOthers(path: string): boolean {

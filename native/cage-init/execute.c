@@ -36,6 +36,7 @@ void open_target(const struct plan *plan) {
   if (access(plan->executable, X_OK) != 0) fail("access target", errno);
   if (!plan->exec_once) return;
   if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0) fail("getrlimit", errno);
+  if (descriptors.rlim_max <= TARGET_SLOT) fail("slot 255", EMFILE);
   if (descriptors.rlim_cur <= TARGET_SLOT) {
     descriptors.rlim_cur = descriptors.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &descriptors) != 0) fail("setrlimit", errno);

@@ -17,6 +17,17 @@ enum { EXIT_USAGE = 2, LOWEST_OPTION = 10, ARGUMENT_COUNT = 4 };
 
 static struct plan plan;
 
+/*
+ * Whoever launched may have ignored or blocked signals, which an exec hands on: a tool that cannot be ended by SIGTERM,
+ * or that never gets SIGPIPE. Numbers that cannot be changed answer EINVAL, which is as it should be.
+ */
+static int default_signals(void) {
+  sigset_t none;
+  for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+  sigemptyset(&none);
+  return sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 static int descriptor_argument(const char *text) {
   char *end = NULL;
   long value = strtol(text, &end, 10);
@@ -54,14 +65,12 @@ static void raise_walls(int listener_slot) {
 }
 
 int main(int count, char **arguments) {
-  sigset_t none;
   if (count != ARGUMENT_COUNT) return EXIT_USAGE;
   int plan_fd = descriptor_argument(arguments[1]);
   int control = descriptor_argument(arguments[2]);
   int status_fd = descriptor_argument(arguments[3]);
   if (plan_fd >= control || control >= status_fd) return EXIT_USAGE;
-  sigemptyset(&none);
-  if (sigprocmask(SIG_SETMASK, &none, NULL) != 0) return EXIT_USAGE;
+  if (default_signals() != 0) return EXIT_USAGE;
   umask(077);
   prepare(plan_fd, control, status_fd);
   const int waiting[] = {0, 1, 2, control, TARGET_SLOT};

@@ -1,4 +1,4 @@
-// Owns the compiled C: the addon, cage-init and chio-exec, built by one binding.gyp when a source changed.
+// Owns the compiled C: the addon and the static programs, built by one binding.gyp when a source changed.
 import { join } from 'node:path'
 import { logPath, RECORDS, ROOT } from './checkout.mjs'
 import { SetupFailure } from './failure.mjs'
@@ -6,7 +6,9 @@ import { runLongStep } from './long-step.mjs'
 import { npmCommand, npmEnvironment } from './npm.mjs'
 import { digestOfSources, filesBelow, isUpToDate, lookOfOutputs, writeStamp } from './stamps.mjs'
 
-const OUTPUTS = ['chio_native.node', 'cage-init', 'chio-exec'].map(name => `native/build/Release/${name}`)
+const OUTPUTS = ['chio_native.node', 'cage-init', 'chio-exec', 'cage-probe'].map(
+  name => `native/build/Release/${name}`,
+)
 
 /** @param {string} path */
 function isNativeSource(path) {

@@ -3,6 +3,7 @@
 // Source: credentials(7) "Supplementary group IDs", initgroups(3).
 import { execFileSync } from 'node:child_process'
 import { userInfo } from 'node:os'
+import { allowedEnvironment } from '../../system/environment.js'
 import { areSeparate } from '../../system/identities.js'
 import { type Check, missing, ok } from './check.js'
 import type { Installation } from './installation.js'
@@ -48,7 +49,8 @@ function nameOfUser(): string | null {
 /** `id` asks the whole user database, as the next login will. */
 function groupsOf(userName: string): number[] {
   try {
-    const text = execFileSync('id', ['-G', '--', userName], { encoding: 'utf8', stdio: 'pipe' })
+    const options = { encoding: 'utf8', env: allowedEnvironment(), stdio: 'pipe' } as const
+    const text = execFileSync('id', ['-G', '--', userName], options)
     return text.trim().split(' ').map(Number)
   } catch {
     return []

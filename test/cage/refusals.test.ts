@@ -63,7 +63,11 @@ describe('a handoff', () => {
     const [peer, stream] = socketPair('stream')
     closeDescriptor(peer)
     kept(stream)
-    expect(await handedOver(stream)).toMatchObject({ failingCall: 'poll stream', errnoName: 'ENOTCONN' })
+    const refusal = await handedOver(stream)
+    expect(refusal).toMatchObject({ failingCall: 'poll stream', errnoName: 'ENOTCONN' })
+    expect(refusal.message).toBe(
+      'cage refused: prepared stream: expected the broker at its other end, got an end that it had closed; nothing was sent: run it again, and look at chio status',
+    )
   })
 
   test('refuses a frame whose prefix is not its length', async () => {
