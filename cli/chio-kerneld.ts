@@ -6,6 +6,7 @@ import { pino } from 'pino'
 import { BrokerRecordsClient } from '../client/broker-records.js'
 import { type KernelConfig, readKernelConfig } from '../kernel/config.js'
 import { faultFields } from '../kernel/fault-fields.js'
+import { KERNEL_CLOSES_WITHIN_MS } from '../kernel/kernel-end.js'
 import { KERNEL_KEY_NAMES, type KeyChoices, readKernelKeys } from '../kernel/kernel-keys.js'
 import type { KernelLog } from '../kernel/kernel-context.js'
 import { provisionKernel, startKernel } from '../kernel/start-kernel.js'
@@ -13,7 +14,12 @@ import { systemClock } from '../native/clock.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { MAXIMUM_REQUEST_FRAME_BYTES, MAXIMUM_RESPONSE_FRAME_BYTES } from '../protocol/limits.js'
+import { activatedSockets } from '../system/activation.js'
+import { ServiceManager } from '../system/notify.js'
+import { type ServiceEnvironment, takeServiceEnvironment } from '../system/service-environment.js'
 import { startupHygiene } from '../system/startup.js'
+import { onStopSignals } from '../system/stop-signals.js'
+import { Supervision } from '../system/supervision.js'
 
 const FORMS = ['file', 'fd', 'credential'] as const
 const USAGE = `chio-kerneld --config FILE [--provision] and one of --X-key-file PATH, --X-key-fd N, --X-key-credential NAME for each X of ${KERNEL_KEY_NAMES.join(', ')}`
@@ -76,27 +82,35 @@ function brokerRecords({ broker, socketGid, tenantScope }: KernelConfig): Broker
   return new BrokerRecordsClient(pins, systemClock)
 }
 
-async function serve(config: KernelConfig, choices: KeyChoices): Promise<void> {
+async function serve(config: KernelConfig, choices: KeyChoices, service: ServiceEnvironment): Promise<void> {
+  const activated = activatedSockets(service.listen, [config.authoritySocketPath, config.hostSocketPath])
   const keys = readKernelKeys(choices)
   const records = brokerRecords(config)
-  const running = await startKernel({ clock: systemClock, config, keys, log: logEvent, records })
+  const options = { clock: systemClock, config, keys, log: logEvent, records }
+  // A process that lost its store may not even close it: closing writes.
+  const running = await startKernel({ ...options, activated, onFenced: end })
+  const onFault = (error: unknown): void => log.error({ event: 'supervision', ...faultFields(error) })
+  const manager = new ServiceManager(service, onFault)
+  const supervision = new Supervision(manager, running.supervised(), service, onFault)
   const stop = (signal: NodeJS.Signals): void => {
     log.info({ event: 'stopping', signal })
+    supervision.stopping('stopping', KERNEL_CLOSES_WITHIN_MS)
     running.close().then(() => {
       keys.wipe()
       process.exit(0)
     }, end)
   }
-  process.once('SIGTERM', stop).once('SIGINT', stop)
+  onStopSignals(stop, () => running.hurry())
   log.info({ event: 'ready', ownerEpoch: running.ownerEpoch, ...running.publicKeys })
 }
 
 async function main(): Promise<void> {
   startupHygiene()
+  const service = takeServiceEnvironment()
   const given = readArguments(process.argv.slice(2))
   const config = readKernelConfig(given.config)
   if (given.provision) await provisionKernel(config, systemClock)
-  else await serve(config, given.keys)
+  else await serve(config, given.keys, service)
 }
 
 function end(error: unknown): never {

@@ -4,7 +4,7 @@
 import type { AdmissionState } from '../protocol/admission-states.js'
 import type { AdminOperation } from '../protocol/administration.js'
 import { encode } from '../protocol/codec.js'
-import { BrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import type { Grant } from '../protocol/grant.js'
 import { grantRevocationId } from '../protocol/hold.js'
 import { BrokerRecord } from '../protocol/kernel-rpc.js'
@@ -32,9 +32,12 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
   readonly storeId: string
   readonly ownerEpoch: number
   readonly #tables: SqliteAdmissionTables
+  readonly #onFenced: (error: BrokerError) => void
 
-  constructor(tables: SqliteAdmissionTables) {
+  /** @param onFenced told when a commit finds that another owner took the store over. */
+  constructor(tables: SqliteAdmissionTables, onFenced: (error: BrokerError) => void = () => {}) {
     this.#tables = tables
+    this.#onFenced = onFenced
     this.storeId = tables.storeId
     this.ownerEpoch = tables.owner.ownerEpoch
   }
@@ -104,7 +107,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
   }
 
   reserve({ nonceCapacity, reservation }: ReserveCommand): Promise<AdmissionOperation> {
-    return this.#tables.transaction('reserved', move => {
+    return this.#commit('reserved', move => {
       const { binding, request } = reservation
       const known = move.request(binding.request_namespace_digest, binding.request_id)
       if (known !== undefined) return rules.sameOperation(known, binding.operation_id)
@@ -121,7 +124,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
   }
 
   retainRegistration({ operationId, registration, sealed }: RetainCommand): Promise<AdmissionOperation> {
-    return this.#tables.transaction('registration_retained', move => {
+    return this.#commit('registration_retained', move => {
       const operation = load(move, operationId)
       rules.assertState(operation, 'ready_to_dispatch', 'its registration is fixed')
       if (operation.registration !== null)
@@ -132,7 +135,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
   }
 
   start(operationId: string): Promise<AdmissionOperation> {
-    return this.#tables.transaction('dispatch_committed', move => {
+    return this.#commit('dispatch_committed', move => {
       const operation = load(move, operationId)
       if (operation.commit !== null) return operation
       rules.assertStartable(operation)
@@ -149,7 +152,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
   }
 
   finalize(operationId: string, record: BrokerRecord): Promise<AdmissionOperation> {
-    return this.#tables.transaction('finalized', move => {
+    return this.#commit('finalized', move => {
       const operation = load(move, operationId)
       if (rules.repeatsEnding(operation, record)) return operation
       const { lastError, path } = endingOf(operation.state, record)
@@ -161,7 +164,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
   }
 
   compensate({ cause, operationId }: SettleCommand): Promise<AdmissionOperation> {
-    return this.#tables.transaction('compensated', move => {
+    return this.#commit('compensated', move => {
       const operation = load(move, operationId)
       if (operation.state === 'compensated_before_dispatch') return operation
       rules.assertState(operation, 'ready_to_dispatch', "once started, only the broker's record ends it")
@@ -171,7 +174,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
   }
 
   settleNotAccepted({ cause, operationId }: SettleCommand): Promise<AdmissionOperation> {
-    return this.#tables.transaction('settled', move => {
+    return this.#commit('settled', move => {
       const operation = load(move, operationId)
       rules.assertState(operation, 'dispatch_committed', 'read it anew')
       return walk(move, operation, ['not_accepted_after_dispatch_commit'], { cause })
@@ -182,9 +185,18 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     this.#tables.close()
   }
 
+  async #commit<T>(name: string, body: (move: SqliteMove) => T): Promise<T> {
+    try {
+      return await this.#tables.transaction(name, body)
+    } catch (error) {
+      if (isBrokerError(error) && error.code === 'fenced') this.#onFenced(error)
+      throw error
+    }
+  }
+
   /** Acts and consumes the approvals in one commit; an exact retry is answered from the first one. */
   #administer(name: string, operation: AdminOperation, act: (move: SqliteMove) => AdminOutcome) {
-    return this.#tables.transaction(name, move => {
+    return this.#commit(name, move => {
       const known = move.adminOutcome(operation.authorizationDigest, operation.intentDigest)
       if (known !== undefined) return known
       const outcome = act(move)

@@ -35,7 +35,9 @@ export async function serveAuthority(
   try {
     while (peer.isAlive()) {
       const body = await readQuestion(context.clock, connection)
-      const answered = answerFrame(context, connection, body).finally(() => outstanding.delete(answered))
+      const answered = context.outstanding
+        .answering(() => answerFrame(context, connection, body))
+        .finally(() => outstanding.delete(answered))
       outstanding.add(answered)
       // A question that is refused ends the connection; it must not become a rejection that nobody awaits.
       answered.catch((error: unknown) => close(context, connection, error))
