@@ -9,7 +9,7 @@ import {
   MCP_PROTOCOL_VERSION,
 } from '../client/mcp-message.js'
 import { canonicalBytes } from '../protocol/canonical.js'
-import { decode, encode, identifier } from '../protocol/codec.js'
+import { decode, identifier } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import { BrokerExecuteResponse, type OutcomeContext, verifyResponseOf } from '../protocol/execute-response.js'
 import { type JsonValue, parseStrictJson } from '../protocol/json.js'
@@ -49,8 +49,7 @@ export function listedTool(result: JsonMembers): string {
   const [tool] = tools as readonly JsonValue[]
   const name = isMembers(tool) ? tool['name'] : undefined
   if (typeof name !== 'string') return refuse('a tool with a name')
-  const codec = identifier(MAXIMUM_TOOL_NAME_BYTES)
-  return decode(codec, encode(codec, name), 'MCP tool name')
+  return decode(identifier(MAXIMUM_TOOL_NAME_BYTES), canonicalBytes(name), 'MCP tool name')
 }
 
 /** The answer to `tools/call`. @throws BrokerError unless it is the broker's own answer to exactly this request. */
