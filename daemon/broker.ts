@@ -7,6 +7,7 @@ import type { SigningKey } from '../protocol/keys.js'
 import type { SlotStatus } from '../protocol/status.js'
 import type { Store } from '../store/store.js'
 import { type Cutpoint, cutpointsOf } from '../system/cutpoints.js'
+import { CallPlaces } from '../system/call-places.js'
 import { FrameAdmission } from '../system/frame-admission.js'
 import { type ConnectionRefusal, listen, type Listener } from '../system/listener.js'
 import { judgePeer } from '../system/peer.js'
@@ -16,7 +17,7 @@ import { openBrokerStore } from './broker-store.js'
 import type { BrokerdConfig } from './config.js'
 import { CredentialVault } from './credentials.js'
 import { Drain } from './drain.js'
-import { type BrokerLog, faultFields } from './log.js'
+import { type BrokerLog, faultFields, limitedLog } from './log.js'
 import type { BrokerParts } from './parts.js'
 import { LocalProviders } from './provider/local-providers.js'
 import { type HostLookup, PublicResolver } from './provider/resolve.js'
@@ -25,6 +26,7 @@ import { Recorder } from './recorder.js'
 import { settleOpenAttempts } from './recovery.js'
 import { ReplayTurns } from './replay-turns.js'
 import { Refused } from './refused.js'
+import type { RefusalReason } from './refusals.js'
 import { serveConnection } from './serve.js'
 import { SlotDesk } from './slot-desk.js'
 import { ResponseVault } from './stored-responses.js'
@@ -77,6 +79,13 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   }
 }
 
+const TURNED_AWAY: Partial<Record<ConnectionRefusal['reason'], RefusalReason>> = {
+  capacity: 'connection_capacity',
+  connector_capacity: 'connection_capacity',
+  dropped: 'connection_dropped',
+  uid_capacity: 'connection_capacity',
+}
+
 class RunningBroker implements Broker {
   readonly #parts: BrokerParts
   readonly #drain: Drain
@@ -87,7 +96,8 @@ class RunningBroker implements Broker {
   #closed: Promise<void> | undefined
 
   constructor(options: BrokerOptions, store: Store, atCutpoint: Cutpoint) {
-    const { config, clock, log, masterKey, receiptKey } = options
+    const { config, clock, masterKey, receiptKey } = options
+    const log = limitedLog(options.log, clock)
     const credentials = new CredentialVault(masterKey, config.tenantScope)
     const responses = new ResponseVault(masterKey)
     masterKey.fill(0)
@@ -102,6 +112,7 @@ class RunningBroker implements Broker {
       responses,
       recorder,
       replays: new ReplayTurns(),
+      calls: new CallPlaces(),
       atCutpoint,
       authority: new AuthorityClient({ config, clock, key: receiptKey }),
       desk: new SlotDesk({ clock, recorder, log, decryptions: () => credentials.decryptions }),
@@ -182,8 +193,7 @@ class RunningBroker implements Broker {
   }
 
   #turnedAway({ reason, uid, pid }: ConnectionRefusal): void {
-    const isFull = reason === 'capacity' || reason === 'uid_capacity'
-    const refused = new Refused(isFull ? 'connection_capacity' : 'peer_denied', reason)
+    const refused = new Refused(TURNED_AWAY[reason] ?? 'peer_denied', reason)
     this.#parts.log.warn(
       { connectorPid: pid, connectorUid: uid, ...faultFields(refused) },
       'connector turned away',

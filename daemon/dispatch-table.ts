@@ -20,6 +20,8 @@ export type OperationRow = {
   readonly permitted: 'always' | 'serving'
   /** The wire demands authorization bytes of everything that changes something. */
   readonly authorization: 'required' | 'none'
+  /** `always`: what administers or only looks. The others are heard up to a number at once. */
+  readonly heard: 'always' | 'in_turn'
 } & (
   | { readonly answers: 'document'; readonly handle: Handler<Uint8Array> }
   | { readonly answers: 'frame'; readonly handle: Handler<Uint8Array> }
@@ -29,6 +31,7 @@ export type OperationRow = {
 const unserved: OperationRow = {
   permitted: 'always',
   authorization: 'required',
+  heard: 'always',
   answers: 'document',
   handle: () => {
     throw new Refused('operation_unserved', 'one that it does not serve')
@@ -37,20 +40,34 @@ const unserved: OperationRow = {
 const administrative: OperationRow = {
   permitted: 'serving',
   authorization: 'required',
+  heard: 'always',
   answers: 'document',
   handle: administer,
 }
 
 export const OPERATIONS: Readonly<Record<BrokerOperation, OperationRow>> = {
-  attempt_status: { permitted: 'always', authorization: 'none', answers: 'document', handle: attemptStatus },
+  attempt_status: {
+    permitted: 'always',
+    authorization: 'none',
+    heard: 'always',
+    answers: 'document',
+    handle: attemptStatus,
+  },
   credential_list: administrative,
   delete: unserved,
   disable: administrative,
-  execute: { permitted: 'always', authorization: 'required', answers: 'frame', handle: replayExecute },
+  execute: {
+    permitted: 'always',
+    authorization: 'required',
+    heard: 'in_turn',
+    answers: 'frame',
+    handle: replayExecute,
+  },
   issue: unserved,
   prepare_connection: {
     permitted: 'serving',
     authorization: 'required',
+    heard: 'in_turn',
     answers: 'stream',
     handle: prepareConnection,
   },
@@ -59,18 +76,26 @@ export const OPERATIONS: Readonly<Record<BrokerOperation, OperationRow>> = {
   register_attempt: {
     permitted: 'serving',
     authorization: 'required',
+    heard: 'in_turn',
     answers: 'document',
     handle: registerAttempt,
   },
   release_attempt: {
     permitted: 'always',
     authorization: 'required',
+    heard: 'in_turn',
     answers: 'document',
     handle: releaseAttempt,
   },
   revoke: administrative,
   rotate: unserved,
-  slot_status: { permitted: 'always', authorization: 'none', answers: 'document', handle: slotStatus },
+  slot_status: {
+    permitted: 'always',
+    authorization: 'none',
+    heard: 'always',
+    answers: 'document',
+    handle: slotStatus,
+  },
   status: unserved,
 }
 

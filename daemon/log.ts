@@ -3,6 +3,7 @@
 import { type DestinationStream, destination, pino } from 'pino'
 import type { Clock } from '../protocol/clock.js'
 import { isBrokerError } from '../protocol/errors.js'
+import { LineBudget } from '../system/line-budget.js'
 import { Refused } from './refused.js'
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>
@@ -23,6 +24,23 @@ export function openLog(clock: Clock, to: DestinationStream = standardError()): 
 
 function standardError(): DestinationStream {
   return destination({ fd: STANDARD_ERROR, sync: true })
+}
+
+/**
+ * The same log, in which what peers provoke takes so many lines a second and no more: a line is a write, and a write
+ * may wait for its reader.
+ */
+export function limitedLog(log: BrokerLog, clock: Clock): BrokerLog {
+  const budget = new LineBudget(clock)
+  return {
+    info: (fields, message) => log.info(fields, message),
+    warn(fields, message) {
+      const heldBack = budget.take(`${message} ${String(fields['reason'])}`)
+      if (heldBack === undefined) return
+      log.warn(heldBack === 0 ? fields : { ...fields, heldBack }, message)
+    },
+    error: (fields, message) => log.error(fields, message),
+  }
 }
 
 /** What is said of an error: our own sentence where it is ours; of a foreign one its name, code and place. */

@@ -4,6 +4,7 @@ import type { Clock } from '../protocol/clock.js'
 import type { AuthenticatedIpcRequest } from '../protocol/envelope.js'
 import type { SigningKey } from '../protocol/keys.js'
 import type { Store } from '../store/store.js'
+import type { CallPlaces } from '../system/call-places.js'
 import type { FramedConnection } from '../system/framed-connection.js'
 import type { PeerIdentity } from '../system/peer.js'
 import type { AuthorityClient } from './authority-client.js'
@@ -28,6 +29,7 @@ export interface BrokerParts {
   readonly responses: ResponseVault
   readonly recorder: Recorder
   readonly replays: ReplayTurns
+  readonly calls: CallPlaces
   readonly desk: SlotDesk
   readonly localProviders: LocalProviders
   readonly resolver: PublicResolver

@@ -16,6 +16,12 @@ export const REFUSALS = {
     ['connection'],
     'authority_unavailable',
   ),
+  connection_dropped: silent(
+    'silent connection',
+    'a complete request before its place was needed',
+    ['connection'],
+    'authority_unavailable',
+  ),
   frame_refused: silent(
     'request frame',
     'one complete frame within its limit and time',
@@ -39,6 +45,12 @@ export const REFUSALS = {
   operation_unknown: silent('operation', 'an operation of the protocol', ['connection'], 'invalid_request'),
 
   // Ordinary operations, and what precedes the claim of the slot.
+  call_capacity: kept(
+    'calls under way',
+    'room for one more call of this connector',
+    ['request'],
+    'authority_unavailable',
+  ),
   operation_unserved: kept(
     'operation',
     'an operation that this broker serves',

@@ -4,6 +4,7 @@
 import { decodeSliced } from '../protocol/codec.js'
 import { AuthenticatedIpcRequest } from '../protocol/envelope.js'
 import { isBrokerError } from '../protocol/errors.js'
+import type { LeaveCall } from '../system/call-places.js'
 import { ConnectionEnded, endedBetweenFrames } from '../system/connection-ended.js'
 import type { FramedConnection } from '../system/framed-connection.js'
 import type { PeerIdentity } from '../system/peer.js'
@@ -69,8 +70,24 @@ async function decodeEnvelope(body: Uint8Array): Promise<AuthenticatedIpcRequest
 }
 
 async function serveRequest(parts: BrokerParts, exchange: BrokerExchange): Promise<void> {
-  const { request } = exchange
   const row = admitRequest(parts, exchange)
+  const leave = row.heard === 'always' ? undefined : enterCall(parts, exchange)
+  try {
+    await serveRow(parts, exchange, row)
+  } finally {
+    leave?.()
+  }
+}
+
+/** Calls that wait must not take every connection of their uid: what administers needs one. */
+function enterCall({ calls }: BrokerParts, { peer }: BrokerExchange): LeaveCall {
+  const leave = calls.enter(peer)
+  if (leave === undefined) throw new Refused('call_capacity', 'as many as it may have')
+  return leave
+}
+
+async function serveRow(parts: BrokerParts, exchange: BrokerExchange, row: OperationRow): Promise<void> {
+  const { request } = exchange
   parts.atCutpoint(`${request.operation}.received`)
   if (row.answers === 'stream') return row.handle(parts, exchange)
   const answer = await row.handle(parts, exchange)

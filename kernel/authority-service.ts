@@ -53,7 +53,7 @@ export async function serveAuthority(
 
 function readQuestion(clock: Clock, connection: FramedConnection): Promise<Uint8Array> {
   return connection.readFrame({
-    deadlineBootNs: deadlineAfter(clock, IDLE_MS),
+    deadlineBootNs: deadlineAfter(clock, connection.wasHeard ? IDLE_MS : DEFAULT_IPC_DEADLINE_MS),
     maximumFrameBytes: MAXIMUM_AUTHORITY_FRAME_BYTES,
     onFirstByte: () => deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS),
   })

@@ -14,6 +14,7 @@ import {
 } from '../protocol/kernel-rpc.js'
 import { DEFAULT_IPC_DEADLINE_MS, MAXIMUM_REQUEST_FRAME_BYTES } from '../protocol/limits.js'
 import type { Cutpoint } from '../system/cutpoints.js'
+import type { CallPlaces, LeaveCall } from '../system/call-places.js'
 import { endedBetweenFrames } from '../system/connection-ended.js'
 import type { FramedConnection } from '../system/framed-connection.js'
 import type { PeerIdentity } from '../system/peer.js'
@@ -22,7 +23,6 @@ import { faultFields } from './fault-fields.js'
 import type { Kernel } from './kernel.js'
 import type { Caller, KernelLog } from './kernel-context.js'
 import { answerOperation } from './operation-table.js'
-import type { Outstanding } from './outstanding.js'
 
 /** A host keeps its connection from reserve to finalize: longer than the longest provider timeout. */
 const IDLE_MS = 300_000
@@ -31,8 +31,8 @@ const MAXIMUM_SENTENCE_CHARACTERS = 500
 export interface HostConversation {
   readonly atCutpoint: Cutpoint
   readonly kernel: Kernel
-  readonly outstanding: Outstanding
   readonly caller: Caller
+  readonly calls: CallPlaces
   readonly connection: FramedConnection
   readonly peer: PeerIdentity
   readonly clock: Clock
@@ -55,24 +55,39 @@ export async function serveHost(conversation: HostConversation): Promise<void> {
 }
 
 async function serveOne(conversation: HostConversation): Promise<void> {
-  const { clock, connection, peer } = conversation
+  const { clock, connection } = conversation
   const body = await connection.readFrame({
-    deadlineBootNs: deadlineAfter(clock, IDLE_MS),
+    // Whoever connects has something to ask.
+    deadlineBootNs: deadlineAfter(clock, connection.wasHeard ? IDLE_MS : DEFAULT_IPC_DEADLINE_MS),
     maximumFrameBytes: MAXIMUM_REQUEST_FRAME_BYTES,
     onFirstByte: () => deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS),
   })
   const request = await decodeSliced(KernelRequest, body, 'kernel request', nextTurn)
-  connection.authenticated()
+  const leave = await turnOf(conversation, request)
+  try {
+    connection.authenticated()
+    await serveRequest(conversation, request)
+  } finally {
+    leave?.()
+  }
+}
+
+/** Calls of one client wait for each other beyond a number; what administers or only looks waits for nobody. */
+async function turnOf(
+  { calls, peer }: HostConversation,
+  { operation }: KernelRequest,
+): Promise<LeaveCall | undefined> {
+  if (operation.kind === 'status' || ADMINISTRATIVE_OPERATIONS.has(operation.kind)) return undefined
+  return calls.turn(peer)
+}
+
+async function serveRequest(conversation: HostConversation, request: KernelRequest): Promise<void> {
+  const { clock, connection, peer } = conversation
   if (!peer.isAlive())
     throw new BrokerError('client_gone', 'request refused: expected a connector that lives')
   conversation.atCutpoint(`${request.operation.kind}.received`)
-  await conversation.outstanding.answering(async () => {
-    const response = await answer(conversation, request)
-    await connection.writeFrame(
-      encode(KernelResponse, response),
-      deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS),
-    )
-  })
+  const response = await answer(conversation, request)
+  await connection.writeFrame(encode(KernelResponse, response), deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS))
   conversation.atCutpoint(`${request.operation.kind}.answered`)
 }
 
@@ -80,7 +95,6 @@ async function answer(conversation: HostConversation, request: KernelRequest): P
   const { requestId } = request
   const schema = KERNEL_RPC_RESPONSE_SCHEMA
   try {
-    conversation.outstanding.assertServing()
     checkEnvelope(conversation, request)
     const { caller, kernel } = conversation
     const result = await answerOperation(kernel, caller, request.operation, request.authorization)

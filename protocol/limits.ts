@@ -117,3 +117,19 @@ export const MAXIMUM_SNAPSHOT_AGE_SECONDS = 60
 // Sockets.
 /** sun_path holds 108 with its NUL; the protocol allows 100. */
 export const MAXIMUM_SOCKET_PATH_BYTES = 100
+
+// Load. What a client that may connect can take from the others.
+/** Two descriptors a connection: far below the usual limit of 1,024. */
+export const MAXIMUM_CONNECTIONS = 256
+/** Of one uid: four uids that flood fill all places, and no fewer. */
+export const MAXIMUM_CONNECTIONS_PER_UID = 64
+/** Of one connecting process: half of its uid's, so that another process of the same uid always gets in. */
+export const MAXIMUM_CONNECTIONS_PER_CONNECTOR = 32
+/** Calls under way of one uid: half of its connections, so that waiting calls never hold all of them. */
+export const MAXIMUM_CALLS_PER_UID = 32
+/** Calls under way of one connecting process, likewise. */
+export const MAXIMUM_CALLS_PER_CONNECTOR = 16
+/** From its turn to its last byte: a local peer needs milliseconds, and others wait for their turn. */
+export const LARGE_FRAME_READ_MS = 2_000
+/** Log lines of one kind in a second; the rest is counted. A log line may wait for its reader. */
+export const MAXIMUM_LOG_LINES_PER_SECOND = 50

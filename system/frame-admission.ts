@@ -1,12 +1,14 @@
 // Owns: how many bytes of frames may be buffered before anybody is authenticated, over all connections together.
 // Must never: admit a frame that could not be finished: its whole length is reserved, so that many half-sent
 // frames cannot block each other until their deadlines. Nor let one uid that announces and stays silent keep the
-// others out: small frames never wait, larger ones of one uid take a quarter at most, and uids take turns.
+// others out: small frames never wait, larger ones of one uid take a quarter at most, of one process less than
+// that, and uids take turns.
 import {
   LARGE_FRAME_BYTES,
   MAXIMUM_PREAUTHENTICATION_BYTES,
   MAXIMUM_REQUEST_FRAME_BYTES,
 } from '../protocol/limits.js'
+import type { PeerIdentity } from './peer.js'
 
 /** Questions of status, a revocation: what must be heard in any crowd. */
 const SMALL_FRAME_BYTES = 8 * 1024
@@ -16,6 +18,8 @@ const MAXIMUM_SMALL_FRAMES = 256
 const ORDINARY_BYTES =
   MAXIMUM_PREAUTHENTICATION_BYTES - MAXIMUM_REQUEST_FRAME_BYTES - MAXIMUM_SMALL_FRAMES * SMALL_FRAME_BYTES
 const ORDINARY_BYTES_PER_UID = ORDINARY_BYTES / 4
+/** One ordinary frame of the greatest size; the rest of its uid's part is left to other processes. */
+const ORDINARY_BYTES_PER_CONNECTOR = LARGE_FRAME_BYTES
 
 export interface Admission {
   readonly admitted: boolean
@@ -23,7 +27,10 @@ export interface Admission {
   release(): void
 }
 
-/** Where the frames of one uid ask for room. */
+/** Whose frame it is: a process of a uid. */
+export type Sender = Pick<PeerIdentity, 'pid' | 'uid'>
+
+/** Where the frames of one connecting process ask for room. */
 export interface AdmissionDoor {
   /** Asks for room; when there is none at once, `onAdmitted` is called when it is this frame's turn. */
   enter(frameBytes: number, onAdmitted: () => void): Admission
@@ -31,7 +38,7 @@ export interface AdmissionDoor {
 
 interface Place extends Admission {
   admitted: boolean
-  readonly uid: number
+  readonly sender: Sender
   readonly size: number
   readonly onAdmitted: () => void
 }
@@ -39,27 +46,29 @@ interface Place extends Admission {
 interface RoomSize {
   readonly capacity: number
   readonly capacityPerUid: number
+  readonly capacityPerConnector: number
 }
 
-/** Room for a number of bytes. Uids take turns; within one, and against what does not fit, the order stands. */
+/** Room for a number of bytes. Uids take turns, and the processes of one; else, for what fits, the order stands. */
 class Room {
   readonly #size: RoomSize
   readonly #queue: Place[] = []
-  readonly #heldBy = new Map<number, number>()
-  /** When a uid was last admitted, as a count of admissions. */
-  readonly #lastTurns = new Map<number, number>()
+  readonly #ofUids: Tally
+  readonly #ofConnectors: Tally
   #turns = 0
   #held = 0
 
   constructor(size: RoomSize) {
     this.#size = size
+    this.#ofUids = new Tally(size.capacityPerUid)
+    this.#ofConnectors = new Tally(size.capacityPerConnector)
   }
 
   get held(): number {
     return this.#held
   }
 
-  enter(wanted: Pick<Place, 'uid' | 'size' | 'onAdmitted'>): Admission {
+  enter(wanted: Pick<Place, 'sender' | 'size' | 'onAdmitted'>): Admission {
     let released = false
     const place: Place = {
       ...wanted,
@@ -78,12 +87,15 @@ class Room {
   #leave(place: Place): void {
     if (place.admitted) this.#hold(place, -place.size)
     else this.#queue.splice(this.#queue.indexOf(place), 1)
+    const { pid } = place.sender
+    if (!this.#queue.some(({ sender }) => sender.pid === pid)) this.#ofConnectors.forgetIdle(pid)
     this.#admitWaiting(undefined)
   }
 
-  #hold({ uid }: Place, change: number): void {
+  #hold({ sender }: Place, change: number): void {
     this.#held += change
-    this.#heldBy.set(uid, (this.#heldBy.get(uid) ?? 0) + change)
+    this.#ofUids.hold(sender.uid, change)
+    this.#ofConnectors.hold(sender.pid, change)
   }
 
   /** The one who is entering now learns it from `admitted`, not by a call back into its own constructor. */
@@ -93,45 +105,96 @@ class Room {
       if (next === undefined || this.#held + next.size > this.#size.capacity) return
       this.#queue.splice(this.#queue.indexOf(next), 1)
       this.#hold(next, next.size)
-      this.#lastTurns.set(next.uid, (this.#turns += 1))
+      this.#turns += 1
+      this.#ofUids.tookTurn(next.sender.uid, this.#turns)
+      this.#ofConnectors.tookTurn(next.sender.pid, this.#turns)
       next.admitted = true
       if (next !== entering) next.onAdmitted()
     }
   }
 
-  /** Of those within their uid's part, the first of the uid whose turn is longest ago. */
+  /** Of those within their parts: of the uid whose turn is longest ago, of its process likewise, the first. */
   #next(): Place | undefined {
-    const turnOf = ({ uid }: Place): number => this.#lastTurns.get(uid) ?? 0
     return this.#queue
-      .filter(({ uid, size }) => (this.#heldBy.get(uid) ?? 0) + size <= this.#size.capacityPerUid)
+      .filter(
+        ({ sender, size }) =>
+          this.#ofUids.fits(sender.uid, size) && this.#ofConnectors.fits(sender.pid, size),
+      )
       .reduce<Place | undefined>(
-        (best, place) => (best === undefined || turnOf(place) < turnOf(best) ? place : best),
+        (best, place) => (best === undefined || this.#isBefore(place.sender, best.sender) ? place : best),
         undefined,
       )
+  }
+
+  #isBefore(left: Sender, right: Sender): boolean {
+    const uids = this.#ofUids.lastTurn(left.uid) - this.#ofUids.lastTurn(right.uid)
+    return (
+      uids < 0 ||
+      (uids === 0 && this.#ofConnectors.lastTurn(left.pid) < this.#ofConnectors.lastTurn(right.pid))
+    )
+  }
+}
+
+/** What each uid, or each process, holds of a room, and when it was last admitted, as a count of admissions. */
+class Tally {
+  readonly #capacity: number
+  readonly #held = new Map<number, number>()
+  readonly #lastTurns = new Map<number, number>()
+
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
+
+  fits(who: number, size: number): boolean {
+    return (this.#held.get(who) ?? 0) + size <= this.#capacity
+  }
+
+  hold(who: number, change: number): void {
+    this.#held.set(who, (this.#held.get(who) ?? 0) + change)
+  }
+
+  tookTurn(who: number, turn: number): void {
+    this.#lastTurns.set(who, turn)
+  }
+
+  lastTurn(who: number): number {
+    return this.#lastTurns.get(who) ?? 0
+  }
+
+  /** Processes come and go: what is over leaves nothing behind. */
+  forgetIdle(who: number): void {
+    if ((this.#held.get(who) ?? 0) > 0) return
+    this.#held.delete(who)
+    this.#lastTurns.delete(who)
   }
 }
 
 /** One for all connections of a listener. */
 export class FrameAdmission {
   readonly #small = new Room(sameForAll(MAXIMUM_SMALL_FRAMES * SMALL_FRAME_BYTES))
-  readonly #ordinary = new Room({ capacity: ORDINARY_BYTES, capacityPerUid: ORDINARY_BYTES_PER_UID })
+  readonly #ordinary = new Room({
+    capacity: ORDINARY_BYTES,
+    capacityPerUid: ORDINARY_BYTES_PER_UID,
+    capacityPerConnector: ORDINARY_BYTES_PER_CONNECTOR,
+  })
   /** Counted in frames: one at a time, whatever its length. */
   readonly #large = new Room(sameForAll(1))
 
-  /** The door of one uid. */
-  of(uid: number): AdmissionDoor {
-    return { enter: (frameBytes, onAdmitted) => this.#enter(frameBytes, onAdmitted, uid) }
+  /** The door of one connecting process. */
+  of({ pid, uid }: Sender): AdmissionDoor {
+    const sender = { pid, uid }
+    return { enter: (frameBytes, onAdmitted) => this.#enter(frameBytes, onAdmitted, sender) }
   }
 
-  #enter(frameBytes: number, onAdmitted: () => void, uid: number): Admission {
+  #enter(frameBytes: number, onAdmitted: () => void, sender: Sender): Admission {
     if (frameBytes > MAXIMUM_REQUEST_FRAME_BYTES) {
       throw new RangeError(
         `frame admission: expected at most ${MAXIMUM_REQUEST_FRAME_BYTES} bytes, got ${frameBytes}`,
       )
     }
-    if (frameBytes > LARGE_FRAME_BYTES) return this.#large.enter({ uid, size: 1, onAdmitted })
+    if (frameBytes > LARGE_FRAME_BYTES) return this.#large.enter({ sender, size: 1, onAdmitted })
     const room = frameBytes > SMALL_FRAME_BYTES ? this.#ordinary : this.#small
-    return room.enter({ uid, size: frameBytes, onAdmitted })
+    return room.enter({ sender, size: frameBytes, onAdmitted })
   }
 
   /** For status: bytes of small and ordinary frames, and whether a large one is held. */
@@ -149,5 +212,5 @@ export class FrameAdmission {
 }
 
 function sameForAll(capacity: number): RoomSize {
-  return { capacity, capacityPerUid: capacity }
+  return { capacity, capacityPerUid: capacity, capacityPerConnector: capacity }
 }

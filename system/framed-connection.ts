@@ -42,6 +42,7 @@ export class FramedConnection {
   #backlogBytes = 0
   #read: PendingRead | undefined
   #sawEof = false
+  #wasHeard = false
   #halfOpenTimer: NodeJS.Timeout | undefined
   #ending: ConnectionEnding | undefined
   #tellEnded: (ending: ConnectionEnding) => void = () => {}
@@ -64,6 +65,11 @@ export class FramedConnection {
   /** How it ended, or undefined while it lives. */
   get ending(): ConnectionEnding | undefined {
     return this.#ending
+  }
+
+  /** Whether a complete frame ever came. */
+  get wasHeard(): boolean {
+    return this.#wasHeard
   }
 
   /** Whether the peer has closed both ways. A peer that only finished writing has not. */
@@ -198,6 +204,7 @@ export class FramedConnection {
   #finishRead(read: PendingRead): void {
     if (this.#options.mode === 'exchange' && this.#backlogBytes > 0) return this.#end('surplus')
     this.#read = undefined
+    this.#wasHeard = true
     this.#releaseAdmission = read.handOver()
   }
 

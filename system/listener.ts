@@ -5,24 +5,20 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../protocol/clock.js'
 import { adoptSocket } from './adopted-socket.js'
 import { bindSocket, type BoundSocket } from './bound-socket.js'
+import { ConnectionPlaces, type Full, type PlaceLimits } from './connection-places.js'
 import type { FrameAdmission } from './frame-admission.js'
 import { type ConnectionMode, FramedConnection } from './framed-connection.js'
 import { identifyPeer, overflowUid, type PeerIdentity } from './peer.js'
 import { descriptorOf } from './socket-descriptor.js'
 
-/** Two descriptors a connection: far below the usual limit of 1,024. */
-const DEFAULT_MAXIMUM_CONNECTIONS = 256
-const DEFAULT_MAXIMUM_CONNECTIONS_PER_UID = 64
 const DEFAULT_BACKLOG = 128
 
-export interface ListenOptions {
+export interface ListenOptions extends PlaceLimits {
   readonly path: string
   readonly socketGid: number | null
   readonly clock: Clock
   readonly mode: ConnectionMode
   readonly admission?: FrameAdmission
-  readonly maximumConnections?: number
-  readonly maximumConnectionsPerUid?: number
   readonly backlog?: number
   /** Bound to the path by a service manager, which keeps its name; without one the path is bound here. */
   readonly activatedDescriptor?: number | undefined
@@ -32,12 +28,12 @@ export interface ListenOptions {
   onConnection(connection: FramedConnection, peer: PeerIdentity): Promise<void>
   /** Told of faults that no peer must hear of. */
   onFault(error: unknown): void
-  /** Told why a connector was turned away. */
+  /** Told why a connector was turned away, or that its connection made room before anything complete came. */
   onRefused?(refusal: ConnectionRefusal): void
 }
 
 export interface ConnectionRefusal {
-  readonly reason: 'capacity' | 'uid_capacity' | 'overflow_uid' | 'not_admitted' | 'gone'
+  readonly reason: Full | 'dropped' | 'overflow_uid' | 'not_admitted' | 'gone'
   readonly uid: number | null
   readonly pid: number | null
 }
@@ -52,11 +48,14 @@ export async function listen(options: ListenOptions): Promise<Listener> {
 export class Listener {
   readonly #options: ListenOptions
   readonly #server: Server
-  readonly #connections = new Map<FramedConnection, PeerIdentity>()
+  readonly #places: ConnectionPlaces
   #bound: BoundSocket | undefined
 
   constructor(options: ListenOptions) {
     this.#options = options
+    this.#places = new ConnectionPlaces(options.clock, options, ({ pid, uid }) =>
+      options.onRefused?.({ reason: 'dropped', uid, pid }),
+    )
     this.#server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, socket => this.#accept(socket))
   }
 
@@ -65,7 +64,7 @@ export class Listener {
   }
 
   get connections(): number {
-    return this.#connections.size
+    return this.#places.size
   }
 
   async start(): Promise<void> {
@@ -91,7 +90,7 @@ export class Listener {
     const closed = new Promise<void>(resolve => {
       this.#server.close(() => resolve())
     })
-    for (const connection of this.#connections.keys()) connection.closeNow()
+    for (const connection of this.#places.guests()) connection.closeNow()
     bound.release()
     await closed
   }
@@ -99,17 +98,18 @@ export class Listener {
   #accept(socket: Socket): void {
     socket.on('error', () => socket.destroy())
     const peer = this.#identify(socket)
-    const refusal = this.#refusalOf(peer)
-    if (peer === undefined || refusal !== undefined) {
+    const place = this.#placeFor(peer)
+    if (peer === undefined || (place !== 'ordinary' && place !== 'kept')) {
       peer?.close()
       socket.destroy()
-      this.#options.onRefused?.({ reason: refusal ?? 'gone', uid: peer?.uid ?? null, pid: peer?.pid ?? null })
+      const reason = place === 'ordinary' || place === 'kept' ? 'gone' : place
+      this.#options.onRefused?.({ reason, uid: peer?.uid ?? null, pid: peer?.pid ?? null })
       return
     }
     const { clock, mode, admission } = this.#options
-    const door = admission?.of(peer.uid)
+    const door = admission?.of(peer)
     const connection = new FramedConnection(socket, { clock, mode, ...(door && { admission: door }) })
-    this.#connections.set(connection, peer)
+    this.#places.take(connection, peer, place)
     void this.#serve(connection, peer)
   }
 
@@ -125,14 +125,13 @@ export class Listener {
     }
   }
 
-  #refusalOf(peer: PeerIdentity | undefined): ConnectionRefusal['reason'] | undefined {
-    const { maximumConnections, maximumConnectionsPerUid } = this.#options
+  /** Whoever is not admitted takes no place and makes nobody lose one. */
+  #placeFor(
+    peer: PeerIdentity | undefined,
+  ): ReturnType<ConnectionPlaces['find']> | ConnectionRefusal['reason'] {
     if (peer === undefined) return 'gone'
-    if (this.#connections.size >= (maximumConnections ?? DEFAULT_MAXIMUM_CONNECTIONS)) return 'capacity'
     if (peer.uid === overflowUid()) return 'overflow_uid'
-    if (this.#heldBy(peer.uid) >= (maximumConnectionsPerUid ?? DEFAULT_MAXIMUM_CONNECTIONS_PER_UID))
-      return 'uid_capacity'
-    return this.#isAdmitted(peer) ? undefined : 'not_admitted'
+    return this.#isAdmitted(peer) ? this.#places.find(peer) : 'not_admitted'
   }
 
   #isAdmitted(peer: PeerIdentity): boolean {
@@ -144,12 +143,6 @@ export class Listener {
     }
   }
 
-  #heldBy(uid: number): number {
-    let held = 0
-    for (const peer of this.#connections.values()) if (peer.uid === uid) held += 1
-    return held
-  }
-
   async #serve(connection: FramedConnection, peer: PeerIdentity): Promise<void> {
     try {
       await this.#options.onConnection(connection, peer)
@@ -158,7 +151,7 @@ export class Listener {
     } finally {
       connection.closeNow()
       peer.close()
-      this.#connections.delete(connection)
+      this.#places.leave(connection)
     }
   }
 }

@@ -2,6 +2,7 @@
 // Must never: take a byte after the deadline, or let a byte buy time. The first byte can only shorten it.
 // Source: the broker protocol's deadlines: absolute, and not extended by successful input.
 import type { Clock } from '../protocol/clock.js'
+import { LARGE_FRAME_BYTES, LARGE_FRAME_READ_MS } from '../protocol/limits.js'
 import type { ConnectionEnded, ConnectionEnding } from './connection-ended.js'
 import { hasPassed, whenPassed } from './deadline.js'
 import type { Admission, AdmissionDoor } from './frame-admission.js'
@@ -96,10 +97,18 @@ export class PendingRead {
   }
 
   #takeBody(bytes: number, chunk: Uint8Array): number {
-    if (!this.#frame.isOpen) this.#frame.openBody(bytes)
+    if (!this.#frame.isOpen) this.#openBody(bytes)
     const taken = this.#frame.takeBody(chunk)
     if (!this.#isLate()) this.#body = this.#frame.complete()
     return taken
+  }
+
+  /** Whoever has the turn of the large frames must use it: the others' budgets run while they wait. */
+  #openBody(bytes: number): void {
+    this.#frame.openBody(bytes)
+    if (bytes <= LARGE_FRAME_BYTES || this.#options.admission === undefined) return
+    const own = this.#options.clock.bootNs() + BigInt(LARGE_FRAME_READ_MS) * 1_000_000n
+    if (this.#deadlineBootNs === null || own < this.#deadlineBootNs) this.#govern(own)
   }
 
   #admit(bytes: number): void {

@@ -15,9 +15,16 @@ const MIB = 1024 * 1024
 const SMALL = 8 * 1024
 const nothing = (): void => {}
 
+let connectors = 0
+/** A frame of a process that has no other. */
+function enter(admission: FrameAdmission, uid: number, bytes: number, onAdmitted: () => void) {
+  connectors += 1
+  return admission.of({ uid, pid: connectors }).enter(bytes, onAdmitted)
+}
+
 /** Four uids fill the ordinary room, each with its part. */
 function filled(admission: FrameAdmission) {
-  return [1, 2, 3, 4].flatMap(uid => [MIB, MIB / 2].map(bytes => admission.of(uid).enter(bytes, nothing)))
+  return [1, 2, 3, 4].flatMap(uid => [MIB, MIB / 2].map(bytes => enter(admission, uid, bytes, nothing)))
 }
 
 describe('room for ordinary frames', () => {
@@ -26,7 +33,7 @@ describe('room for ordinary frames', () => {
     const held = filled(admission)
     expect(held.every(place => place.admitted)).toBe(true)
     let turn = false
-    const over = admission.of(5).enter(SMALL + 1, () => {
+    const over = enter(admission, 5, SMALL + 1, () => {
       turn = true
     })
     expect(over.admitted).toBe(false)
@@ -38,8 +45,8 @@ describe('room for ordinary frames', () => {
     const admission = new FrameAdmission()
     const held = filled(admission)
     const order: string[] = []
-    admission.of(5).enter(MIB, () => order.push('larger'))
-    admission.of(5).enter(SMALL + 1, () => order.push('smaller'))
+    enter(admission, 5, MIB, () => order.push('larger'))
+    enter(admission, 5, SMALL + 1, () => order.push('smaller'))
     held[1]?.release()
     expect(order).toEqual([])
     held[0]?.release()
@@ -48,10 +55,21 @@ describe('room for ordinary frames', () => {
 
   test('of one uid is a quarter: what it announces beyond waits, and another uid enters at once', () => {
     const admission = new FrameAdmission()
-    const first = admission.of(1).enter(MIB, nothing)
-    const second = admission.of(1).enter(MIB, nothing)
+    const first = enter(admission, 1, MIB, nothing)
+    const second = enter(admission, 1, MIB, nothing)
     expect([first.admitted, second.admitted]).toEqual([true, false])
-    expect(admission.of(2).enter(MIB, nothing).admitted).toBe(true)
+    expect(enter(admission, 2, MIB, nothing).admitted).toBe(true)
+    first.release()
+    expect(second.admitted).toBe(true)
+  })
+
+  test('of one process is a MiB: another process of its uid enters at once with what is left', () => {
+    const admission = new FrameAdmission()
+    const flooding = admission.of({ uid: 1, pid: 7 })
+    const first = flooding.enter(MIB, nothing)
+    const second = flooding.enter(SMALL + 1, nothing)
+    expect([first.admitted, second.admitted]).toEqual([true, false])
+    expect(admission.of({ uid: 1, pid: 8 }).enter(MIB / 2, nothing).admitted).toBe(true)
     first.release()
     expect(second.admitted).toBe(true)
   })
@@ -59,12 +77,12 @@ describe('room for ordinary frames', () => {
   test('comes back once, however often it is released, also from the queue', () => {
     const admission = new FrameAdmission()
     const none = { smallBytes: 0, ordinaryBytes: 0, largeFrames: 0 }
-    const place = admission.of(1).enter(MIB, nothing)
+    const place = enter(admission, 1, MIB, nothing)
     place.release()
     place.release()
     expect(admission.held).toEqual(none)
     const held = filled(admission)
-    const gaveUp = admission.of(1).enter(MIB, () => expect.unreachable('it had left the queue'))
+    const gaveUp = enter(admission, 1, MIB, () => expect.unreachable('it had left the queue'))
     gaveUp.release()
     gaveUp.release()
     for (const other of held) other.release()
@@ -76,9 +94,9 @@ describe('a small frame', () => {
   test('never waits, however many larger ones were announced, of its own uid too', () => {
     const admission = new FrameAdmission()
     filled(admission)
-    for (let count = 0; count < 64; count++) admission.of(1).enter(MIB, nothing)
-    admission.of(1).enter(8 * MIB, nothing)
-    const small = Array.from({ length: 256 }, (_, index) => admission.of(index % 4).enter(SMALL, nothing))
+    for (let count = 0; count < 64; count++) enter(admission, 1, MIB, nothing)
+    enter(admission, 1, 8 * MIB, nothing)
+    const small = Array.from({ length: 256 }, (_, index) => enter(admission, index % 4, SMALL, nothing))
     expect(small.every(place => place.admitted)).toBe(true)
     expect(admission.held).toEqual({ smallBytes: 256 * SMALL, ordinaryBytes: 6 * MIB, largeFrames: 1 })
   })
@@ -87,11 +105,11 @@ describe('a small frame', () => {
 describe('a large frame', () => {
   test('begins one byte over 1 MiB, and there is one at a time', () => {
     const admission = new FrameAdmission()
-    expect(admission.of(1).enter(MIB, nothing).admitted).toBe(true)
-    const first = admission.of(1).enter(MIB + 1, nothing)
-    const second = admission.of(1).enter(8 * MIB, nothing)
+    expect(enter(admission, 1, MIB, nothing).admitted).toBe(true)
+    const first = enter(admission, 1, MIB + 1, nothing)
+    const second = enter(admission, 1, 8 * MIB, nothing)
     expect([first.admitted, second.admitted]).toEqual([true, false])
-    expect(admission.of(2).enter(MIB, nothing).admitted).toBe(true)
+    expect(enter(admission, 2, MIB, nothing).admitted).toBe(true)
     first.release()
     expect(second.admitted).toBe(true)
   })
@@ -99,10 +117,10 @@ describe('a large frame', () => {
   test('of another uid comes before the many that one uid announced', () => {
     const admission = new FrameAdmission()
     const order: string[] = []
-    const first = admission.of(1).enter(2 * MIB, nothing)
-    const second = admission.of(1).enter(2 * MIB, () => order.push('second of 1'))
-    admission.of(1).enter(2 * MIB, () => order.push('third of 1'))
-    const other = admission.of(2).enter(2 * MIB, () => order.push('first of 2'))
+    const first = enter(admission, 1, 2 * MIB, nothing)
+    const second = enter(admission, 1, 2 * MIB, () => order.push('second of 1'))
+    enter(admission, 1, 2 * MIB, () => order.push('third of 1'))
+    const other = enter(admission, 2, 2 * MIB, () => order.push('first of 2'))
     first.release()
     expect(order).toEqual(['first of 2'])
     other.release()
@@ -111,8 +129,20 @@ describe('a large frame', () => {
     expect(order).toEqual(['first of 2', 'second of 1', 'third of 1'])
   })
 
+  test('of another process comes before the many that one process of its uid announced', () => {
+    const admission = new FrameAdmission()
+    const order: string[] = []
+    const flooding = admission.of({ uid: 1, pid: 7 })
+    const first = flooding.enter(2 * MIB, nothing)
+    for (const name of ['second', 'third']) flooding.enter(2 * MIB, () => order.push(name))
+    const other = admission.of({ uid: 1, pid: 8 }).enter(2 * MIB, () => order.push('another process'))
+    first.release()
+    other.release()
+    expect(order).toEqual(['another process', 'second'])
+  })
+
   test('over the request limit is an error of the caller', () => {
-    expect(() => new FrameAdmission().of(1).enter(8 * MIB + 1, nothing)).toThrow(RangeError)
+    expect(() => enter(new FrameAdmission(), 1, 8 * MIB + 1, nothing)).toThrow(RangeError)
   })
 })
 

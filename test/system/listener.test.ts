@@ -83,31 +83,6 @@ describe('peers', () => {
     expect(faults).toHaveLength(1)
   })
 
-  test('are served up to the limit of one uid, and one over is turned away', async () => {
-    const refusals: string[] = []
-    const listener = await serveHere({
-      maximumConnectionsPerUid: 3,
-      onRefused: ({ reason }) => refusals.push(reason),
-    })
-    await Promise.all([1, 2, 3].map(() => plainClient(place.path)))
-    await expect.poll(() => listener.connections).toBe(3)
-    const over = await plainClient(place.path)
-    expect(await readAll(over)).toHaveLength(0)
-    expect(refusals).toEqual(['uid_capacity'])
-  })
-
-  test('are served up to the limit of all, and one over is turned away', async () => {
-    const refusals: string[] = []
-    const listener = await serveHere({
-      maximumConnections: 2,
-      onRefused: ({ reason }) => refusals.push(reason),
-    })
-    await Promise.all([1, 2].map(() => plainClient(place.path)))
-    await expect.poll(() => listener.connections).toBe(2)
-    expect(await readAll(await plainClient(place.path))).toHaveLength(0)
-    expect(refusals).toEqual(['capacity'])
-  })
-
   testWhen(isRoot, SKIP_REASONS.needsRoot, 'with the overflow uid are refused', async () => {
     const refusals: ConnectionRefusal[] = []
     await serveHere({ onRefused: refusal => refusals.push(refusal) })

@@ -1,10 +1,13 @@
 // Owns the stories of what ends before a request is known: whoever connects, whatever the bytes are.
-import { setTimeout as delay } from 'node:timers/promises'
+import { brokerStorePath } from '../../../daemon/broker-store.js'
 import { encode } from '../../../protocol/codec.js'
+import { MAXIMUM_CONNECTIONS_PER_CONNECTOR } from '../../../protocol/limits.js'
 import { SlotStatusRequest } from '../../../protocol/status.js'
 import { closeDescriptor } from '../../../native/index.js'
-import { ask, connectRaw, sayBytes } from '../raw-broker.js'
+import type { BrokerWorld } from '../broker-world.js'
+import { ask, connectRaw, sayBytes, type Seen, seenOn } from '../raw-broker.js'
 import { TENANT } from '../test-attempt.js'
+import { holdStore } from '../test-store.js'
 import { type Stories, story } from './story.js'
 
 const payload = encode(SlotStatusRequest, { schema: 'chio.broker-slot-status-request.v1' })
@@ -15,17 +18,32 @@ const frame = (body: string): Uint8Array => {
   return bytes
 }
 
+const connectMany = (world: BrokerWorld, count: number): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, () => connectRaw(world)))
+
 export const CONNECTION_STORIES: Stories = {
   'peer_denied at connection': story(async world => ({ seen: await ask(world, plain) }), {
     config: { clients: [{ uid: 12_345, gids: [12_345], callerPublicKey: null }] },
     provisioned: false,
   }),
   'connection_capacity at connection': story(async world => {
-    const held = await Promise.all(Array.from({ length: 64 }, () => connectRaw(world)))
-    await delay(50)
-    const seen = await ask(world, plain)
-    for (const descriptor of held) closeDescriptor(descriptor)
-    await delay(50)
+    const holder = await holdStore(brokerStorePath(world.stateDirectory))
+    const waiting: Promise<unknown>[] = []
+    // Each waits for the disk with its request complete: none of them makes room.
+    let seen: Seen
+    do {
+      waiting.push(world.disable().catch(() => undefined))
+      seen = await ask(world, plain)
+    } while (seen !== 'closed')
+    await holder.letGo()
+    await Promise.all(waiting)
+    return { seen }
+  }),
+  'connection_dropped at connection': story(async world => {
+    const silent = await connectRaw(world)
+    const others = await connectMany(world, MAXIMUM_CONNECTIONS_PER_CONNECTOR)
+    const seen = await seenOn(silent)
+    for (const descriptor of others) closeDescriptor(descriptor)
     return { seen }
   }),
   'frame_refused at connection': story(async world => ({ seen: await sayBytes(world, Buffer.alloc(4)) })),

@@ -1,6 +1,7 @@
 // Owns the stories of the exact frame in time, refused by what the broker asks and looks at again before it commits.
 import { setTimeout as delay } from 'node:timers/promises'
 import { attemptEnvelope } from '../../../client/broker-client.js'
+import type { RefusalReason } from '../../../daemon/refusals.js'
 import { brokerStorePath } from '../../../daemon/broker-store.js'
 import { closeDescriptor } from '../../../native/index.js'
 import { executeFrameBody } from '../../../protocol/attempt-request.js'
@@ -13,7 +14,7 @@ import { orphanedConnector } from '../orphaned-connector.js'
 import { seenOn, write } from '../raw-broker.js'
 import { type AttemptOptions, TENANT } from '../test-attempt.js'
 import { holdStore, runSql } from '../test-store.js'
-import { revokedAtAuthority, slowParent } from './preparation.js'
+import { ended, revokedAtAuthority, slowParent } from './preparation.js'
 import { failAt } from './request.js'
 import { type Stories, type Story, story } from './story.js'
 
@@ -47,7 +48,7 @@ function whileAsking(act: Turn, answerAfter = true): Story {
 }
 
 /** The peer leaves, in its own way, while the broker asks. */
-function leaving(leave: (descriptor: number) => Promise<unknown> | void): Story {
+function leaving(reason: RefusalReason, leave: (descriptor: number) => Promise<unknown> | void): Story {
   return story(async world => {
     const attempt = await world.prepared()
     const answered = slowParent(world)
@@ -55,7 +56,7 @@ function leaving(leave: (descriptor: number) => Promise<unknown> | void): Story 
     await write(descriptor, attempt.preparation.stream.frame)
     await answered.asked
     await leave(descriptor)
-    await delay(40)
+    await ended(world, reason)
     answered.go()
     return { attempt }
   })
@@ -120,8 +121,8 @@ export const CONSUMPTION_STORIES: Stories = {
     },
     { authorityTimeoutMs: 10_000 },
   ),
-  'stream_closed at consumption': leaving(descriptor => closeDescriptor(descriptor)),
-  'surplus_bytes at consumption': leaving(async descriptor => {
+  'stream_closed at consumption': leaving('stream_closed', descriptor => closeDescriptor(descriptor)),
+  'surplus_bytes at consumption': leaving('surplus_bytes', async descriptor => {
     await write(descriptor, Buffer.from('x'))
     await seenOn(descriptor)
   }),

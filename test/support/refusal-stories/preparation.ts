@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { attemptEnvelope } from '../../../client/broker-client.js'
 import { encodeRequest } from '../../../protocol/envelope.js'
 import { encodeFrame } from '../../../protocol/frame.js'
+import type { RefusalReason } from '../../../daemon/refusals.js'
 import { signingKey } from '../../../protocol/keys.js'
 import { closeDescriptor } from '../../../native/index.js'
 import { inOrder, rejected } from '../authority.js'
@@ -36,19 +37,27 @@ const preparing = (options: AttemptOptions, world?: WorldOptions) =>
   story(async made => declined(made, await registered(made, options)), world)
 
 /** The authority answers after `action` was taken while the preparation is checked. */
-function whileChecking(action: (world: BrokerWorld, attempt: TestAttempt) => Promise<unknown>) {
+function whileChecking(
+  reason: RefusalReason,
+  action: (world: BrokerWorld, attempt: TestAttempt) => Promise<unknown>,
+) {
   return async (world: BrokerWorld) => {
     const attempt = await registered(world)
     const answered = slowParent(world)
     const seen = ask(world, envelopeOf(attempt))
     await answered.asked
     const done = action(world, attempt)
-    await delay(20)
+    await ended(world, reason)
     answered.go()
     const end = { seen: await seen, attempt }
     await done
     return end
   }
+}
+
+/** The broker has noticed: a log line is how it says so. */
+export async function ended(world: BrokerWorld, reason: RefusalReason): Promise<void> {
+  while (world.linesOf(reason).length === 0) await delay(5)
 }
 
 /** Holds back the answer about the live parent. */
@@ -93,7 +102,7 @@ export const PREPARATION_STORIES: Stories = {
     const holder = await world.prepared()
     const { seen } = await declined(world, await registered(world))
     holder.preparation.stream.close()
-    await delay(20)
+    await ended(world, 'stream_closed')
     return { seen }
   }),
   'attempt_unregistered at preparation': story(async world => ({
@@ -149,8 +158,8 @@ export const PREPARATION_STORIES: Stories = {
     answered.go()
     return { seen: await connector.seen(), attempt }
   }),
-  'released at preparation': story(whileChecking((_world, attempt) => attempt.release())),
-  'broker_stopping at preparation': story(whileChecking(world => world.broker.close())),
+  'released at preparation': story(whileChecking('released', (_world, attempt) => attempt.release())),
+  'broker_stopping at preparation': story(whileChecking('broker_stopping', world => world.broker.close())),
   'internal_fault at preparation': story(
     async world => {
       const attempt = await registered(world)
@@ -170,7 +179,7 @@ export const PREPARATION_STORIES: Stories = {
     await write(descriptor, frameOf(attempt))
     await answered.asked
     closeDescriptor(descriptor)
-    await delay(40)
+    await ended(world, 'stream_closed')
     answered.go()
     return { attempt }
   }),

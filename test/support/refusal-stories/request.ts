@@ -59,6 +59,22 @@ export const REQUEST_STORIES: Stories = {
     await Promise.all([submitted, closing])
     return { seen }
   }),
+  'call_capacity at request': story(async world => {
+    const [reached, answered] = gate(world)
+    const attempt = await world.prepared()
+    const submitted = attempt.preparation.stream.submit(soonBootNs())
+    await reached
+    const replays: Promise<unknown>[] = []
+    const other = world.attempt()
+    let seen: Seen
+    do {
+      replays.push(ask(world, executeEnvelope(attempt.request, TENANT)))
+      seen = await say(world, 'register_attempt', other)
+    } while (seen !== 'closed' && seen.accepted)
+    answered()
+    await Promise.all([submitted, ...replays])
+    return { seen }
+  }),
   'payload_malformed at request': story(async world => ({
     seen: await ask(world, {
       authorization: Buffer.from('{}'),
