@@ -23,6 +23,7 @@ import { faultFields } from './fault-fields.js'
 import type { Kernel } from './kernel.js'
 import type { Caller, KernelLog } from './kernel-context.js'
 import { answerOperation } from './operation-table.js'
+import type { Outstanding } from './outstanding.js'
 
 /** A host keeps its connection from reserve to finalize: longer than the longest provider timeout. */
 const IDLE_MS = 300_000
@@ -31,6 +32,7 @@ const MAXIMUM_SENTENCE_CHARACTERS = 500
 export interface HostConversation {
   readonly atCutpoint: Cutpoint
   readonly kernel: Kernel
+  readonly outstanding: Outstanding
   readonly caller: Caller
   readonly calls: CallPlaces
   readonly connection: FramedConnection
@@ -86,8 +88,13 @@ async function serveRequest(conversation: HostConversation, request: KernelReque
   if (!peer.isAlive())
     throw new BrokerError('client_gone', 'request refused: expected a connector that lives')
   conversation.atCutpoint(`${request.operation.kind}.received`)
-  const response = await answer(conversation, request)
-  await connection.writeFrame(encode(KernelResponse, response), deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS))
+  await conversation.outstanding.answering(async () => {
+    const response = await answer(conversation, request)
+    await connection.writeFrame(
+      encode(KernelResponse, response),
+      deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS),
+    )
+  })
   conversation.atCutpoint(`${request.operation.kind}.answered`)
 }
 
@@ -95,6 +102,7 @@ async function answer(conversation: HostConversation, request: KernelRequest): P
   const { requestId } = request
   const schema = KERNEL_RPC_RESPONSE_SCHEMA
   try {
+    conversation.outstanding.assertServing()
     checkEnvelope(conversation, request)
     const { caller, kernel } = conversation
     const result = await answerOperation(kernel, caller, request.operation, request.authorization)

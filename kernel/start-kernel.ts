@@ -3,11 +3,14 @@
 // Source: "one serving process a store"; the kernel's two socket services.
 import { join } from 'node:path'
 import type { Clock } from '../protocol/clock.js'
+import type { BrokerError } from '../protocol/errors.js'
+import type { ActivatedSockets } from '../system/activation.js'
 import { type Cutpoint, cutpointsOf } from '../system/cutpoints.js'
 import { CallPlaces } from '../system/call-places.js'
 import { FrameAdmission } from '../system/frame-admission.js'
-import { type Listener, listen, type ListenOptions } from '../system/listener.js'
+import { listen, type ListenOptions } from '../system/listener.js'
 import { judgePeer } from '../system/peer.js'
+import type { SupervisedDaemon } from '../system/supervision.js'
 import { provisionStore } from '../store/provision.js'
 import { EmbeddedAdmissionStore } from './admission-moves.js'
 import { serveAuthority } from './authority-service.js'
@@ -24,9 +27,12 @@ import {
   type KernelPublicKeys,
 } from './kernel-context.js'
 import { limitedLog } from './limited-log.js'
+import { KernelEnd } from './kernel-end.js'
 import { NonceLifetimes } from './nonce-lifetimes.js'
+import { Outstanding } from './outstanding.js'
 import { Settlement } from './settlement.js'
 import { KERNEL_STORE_SCHEMA, openTables } from './sqlite-admission-store.js'
+import { SupervisedKernel } from './supervised-kernel.js'
 
 const STORE_FILE = 'kernel.db'
 
@@ -36,13 +42,22 @@ export interface StartOptions extends Omit<KernelParts, 'log'> {
   readonly atCutpoint?: Cutpoint
   /** How long to wait for a process that serves the store; 0 unless said. */
   readonly ownerWaitMs?: number
+  /** Sockets that a service manager bound already. */
+  readonly activated?: ActivatedSockets
+  /** Told once when another owner took the store over: this process has to end, and may not write. */
+  readonly onFenced?: (error: BrokerError) => void
 }
 
 export interface RunningKernel {
   readonly kernel: Kernel
   readonly publicKeys: KernelPublicKeys
   readonly ownerEpoch: number
+  /** What a service manager is told while it serves. */
+  supervised(): SupervisedDaemon
+  /** Takes nothing new up, answers what is asked, gives everything back. Safe to repeat. */
   close(): Promise<void>
+  /** Closes without waiting for anybody. Safe to repeat. */
+  hurry(): void
 }
 
 export function kernelStorePath(config: Pick<KernelConfig, 'stateDirectory'>): string {
@@ -67,27 +82,51 @@ export async function startKernel(options: StartOptions): Promise<RunningKernel>
     ...(ownerWaitMs === undefined ? {} : { ownerWaitMs }),
     atCutpoint,
   })
-  const store = new EmbeddedAdmissionStore(tables)
+  const store = new EmbeddedAdmissionStore(tables, options.onFenced)
   const log = limitedLog(options.log ?? (() => {}), clock)
-  const context: KernelContext = { atCutpoint, clock, config, keys, log, records, store }
+  const context: KernelContext = {
+    atCutpoint,
+    clock,
+    config,
+    keys,
+    log,
+    outstanding: new Outstanding(),
+    records,
+    store,
+  }
   const nonces = new NonceLifetimes(clock, config.nonce.ttlSeconds)
   const settlement = new Settlement(context, nonces)
   const kernel = new Kernel(context, nonces, settlement)
-  const listeners: Listener[] = []
-  const close = async (): Promise<void> => {
-    await Promise.all(listeners.map(listener => listener.close()))
-    await settlement.close()
-    await store.close()
-  }
+  const end = new KernelEnd(context, settlement)
+  const sockets = [authoritySocket(context), hostSocket(context, kernel)]
   try {
-    listeners.push(await listen(authoritySocket(context)))
-    listeners.push(await listen(hostSocket(context, kernel)))
+    for (const socket of sockets) {
+      const activatedDescriptor = options.activated?.get(socket.path)
+      end.listeners.push(await listen({ ...socket, activatedDescriptor }))
+    }
     await settlement.start()
   } catch (error) {
-    await close()
+    await end.run()
     throw error
   }
-  return { close, kernel, ownerEpoch: store.ownerEpoch, publicKeys: publicKeysOf(keys) }
+  return running({ context, end, kernel, settlement })
+}
+
+function running(parts: {
+  readonly context: KernelContext
+  readonly end: KernelEnd
+  readonly kernel: Kernel
+  readonly settlement: Settlement
+}): RunningKernel {
+  const { context, end, kernel, settlement } = parts
+  return {
+    close: () => end.run(),
+    hurry: () => end.hurry(),
+    supervised: () => new SupervisedKernel(context, settlement, end.listeners),
+    kernel,
+    ownerEpoch: context.store.ownerEpoch,
+    publicKeys: publicKeysOf(context.keys),
+  }
 }
 
 function publicKeysOf({ authority, issuer, kernel }: KernelContext['keys']): KernelPublicKeys {
@@ -95,7 +134,7 @@ function publicKeysOf({ authority, issuer, kernel }: KernelContext['keys']): Ker
 }
 
 function hostSocket(context: KernelContext, kernel: Kernel): ListenOptions {
-  const { atCutpoint, clock, config, log } = context
+  const { atCutpoint, clock, config, log, outstanding } = context
   const { tenantScope } = config
   const calls = new CallPlaces()
   return {
@@ -106,7 +145,18 @@ function hostSocket(context: KernelContext, kernel: Kernel): ListenOptions {
     async onConnection(connection, peer) {
       const caller = judgePeer(peer, config.clients)
       if (caller === undefined) return
-      await serveHost({ atCutpoint, caller, calls, clock, connection, kernel, log, peer, tenantScope })
+      await serveHost({
+        atCutpoint,
+        caller,
+        calls,
+        clock,
+        connection,
+        kernel,
+        log,
+        peer,
+        tenantScope,
+        outstanding,
+      })
     },
   }
 }
