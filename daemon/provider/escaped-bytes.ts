@@ -1,17 +1,19 @@
 // Owns the reading of the escapes that web programs write: percent (RFC 3986 §2.1), JSON and JavaScript
-// (RFC 8259 §7), HTML character references. One escape at a time over the received bytes, so that no
-// decoded copy of a secret ever exists. What is not one of these stands for itself.
+// (RFC 8259 §7), HTML character references; also where the sign of an escape was escaped once more. One
+// escape at a time over the received bytes, so that no decoded copy of a secret ever exists. What is not one
+// of these stands for itself.
 
 const PERCENT = 0x25
 const AMPERSAND = 0x26
 const BACKSLASH = 0x5c
 const SEMICOLON = 0x3b
+/** Without the ampersand. */
 const NAMED: readonly (readonly [reference: Uint8Array, byte: number])[] = [
-  [Buffer.from('&amp;'), 0x26],
-  [Buffer.from('&lt;'), 0x3c],
-  [Buffer.from('&gt;'), 0x3e],
-  [Buffer.from('&quot;'), 0x22],
-  [Buffer.from('&apos;'), 0x27],
+  [Buffer.from('amp;'), 0x26],
+  [Buffer.from('lt;'), 0x3c],
+  [Buffer.from('gt;'), 0x3e],
+  [Buffer.from('quot;'), 0x22],
+  [Buffer.from('apos;'), 0x27],
 ]
 /** `&#x0000041;`: leading zeros are allowed, endless ones are not worth following. */
 const MAXIMUM_REFERENCE_DIGITS = 8
@@ -20,14 +22,18 @@ const NOT_A_BYTE = 256
 /** A set of bytes: 1 where a byte belongs to it. */
 export type ByteSet = Uint8Array
 
+/** Signs escaped more often than this are not followed: `%252541` is twice more. */
+const MAXIMUM_DOUBLINGS = 3
+
 /**
- * One escape as a number, so that a pass over megabytes allocates nothing: its length in the low four
+ * One escape as a number, so that a pass over megabytes allocates nothing: its length in the low six
  * bits, above them the byte it stands for (256 when it stands for none).
  */
 export type PackedEscape = number
 export const NO_ESCAPE: PackedEscape = 0
-export const lengthOf = (escape: PackedEscape): number => escape & 15
-export const unitOf = (escape: PackedEscape): number => escape >> 4
+const LENGTH_BITS = 6
+export const lengthOf = (escape: PackedEscape): number => escape & 63
+export const unitOf = (escape: PackedEscape): number => escape >> LENGTH_BITS
 
 export function byteSet(bytes: Iterable<number>): ByteSet {
   const set = new Uint8Array(256)
@@ -37,9 +43,20 @@ export function byteSet(bytes: Iterable<number>): ByteSet {
 
 const SIGNS = byteSet([PERCENT, BACKSLASH, AMPERSAND])
 
-/** The escape that opens at a position, or `NO_ESCAPE`. */
-export function escapeAt(bytes: Uint8Array, at: number): PackedEscape {
-  switch (bytes[at]) {
+/**
+ * The escape that opens at a position, or `NO_ESCAPE`. Doubled: a sign that is itself escaped counts as one
+ * sign, as in `%2541`, `\\u0041` or `&amp;#65;`.
+ */
+export function escapeAt(bytes: Uint8Array, at: number, isDoubled = false): PackedEscape {
+  const sign = bytes[at] as number
+  const signAt = isDoubled ? behindDoublings(bytes, at, sign) : at
+  const escape = escapeOf(bytes, signAt, sign)
+  return escape === NO_ESCAPE ? NO_ESCAPE : escape + signAt - at
+}
+
+/** The last byte of the sign takes the place of the sign. */
+function escapeOf(bytes: Uint8Array, at: number, sign: number): PackedEscape {
+  switch (sign) {
     case PERCENT:
       return packed(numberAt(bytes, at + 1, 2, 16), 3)
     case BACKSLASH:
@@ -51,16 +68,38 @@ export function escapeAt(bytes: Uint8Array, at: number): PackedEscape {
   }
 }
 
+/** How a sign is written when it is escaped: `%25`, `\\`, `&amp;`. Here without the sign itself. */
+const DOUBLING: Readonly<Record<number, Uint8Array>> = {
+  [PERCENT]: Buffer.from('25'),
+  [BACKSLASH]: Buffer.from('\\'),
+  [AMPERSAND]: Buffer.from('amp;'),
+}
+
+function behindDoublings(bytes: Uint8Array, at: number, sign: number): number {
+  const doubling = DOUBLING[sign]
+  if (doubling === undefined) return at
+  let last = at
+  for (let times = 0; times < MAXIMUM_DOUBLINGS && standsAt(bytes, last + 1, doubling); times++) {
+    last += doubling.length
+  }
+  return last
+}
+
+function standsAt(bytes: Uint8Array, at: number, wanted: Uint8Array): boolean {
+  for (let index = 0; index < wanted.length; index++) if (bytes[at + index] !== wanted[index]) return false
+  return true
+}
+
 /**
  * The signs whose escapes stand for a wanted byte somewhere. Ordinary text has many escapes and hardly one
  * of them: `\"`, `\n`, `%20` and `&amp;` hide no token.
  */
-export function signsHiding(bytes: Uint8Array, wanted: ByteSet): number[] {
+export function signsHiding(bytes: Uint8Array, wanted: ByteSet, isDoubled = false): number[] {
   const found = new Set<number>()
   for (let at = 0; at < bytes.length; at++) {
     const sign = bytes[at] as number
     if (SIGNS[sign] === 0) continue
-    const escape = escapeAt(bytes, at)
+    const escape = escapeAt(bytes, at, isDoubled)
     if (escape !== NO_ESCAPE && wanted[unitOf(escape)] === 1) found.add(sign)
   }
   return [...found]
@@ -68,7 +107,7 @@ export function signsHiding(bytes: Uint8Array, wanted: ByteSet): number[] {
 
 function packed(value: number, length: number): PackedEscape {
   if (value < 0) return NO_ESCAPE
-  return ((value > 255 ? NOT_A_BYTE : value) << 4) | length
+  return ((value > 255 ? NOT_A_BYTE : value) << LENGTH_BITS) | length
 }
 
 function scriptEscape(bytes: Uint8Array, at: number): PackedEscape {
@@ -80,8 +119,8 @@ function scriptEscape(bytes: Uint8Array, at: number): PackedEscape {
 }
 
 function namedReference(bytes: Uint8Array, at: number): PackedEscape {
-  const named = NAMED.find(([reference]) => reference.every((byte, index) => bytes[at + index] === byte))
-  return named === undefined ? NO_ESCAPE : packed(named[1], named[0].length)
+  const named = NAMED.find(([reference]) => standsAt(bytes, at + 1, reference))
+  return named === undefined ? NO_ESCAPE : packed(named[1], named[0].length + 1)
 }
 
 function numericReference(bytes: Uint8Array, at: number): PackedEscape {

@@ -1,6 +1,6 @@
 // Owns the encodings of secret bytes that the injection and the reflection scan need, from bytes to bytes:
 // a JavaScript string of a secret could never be wiped. Must never build one.
-// Source: RFC 4648 §4, §5, §8.
+// Source: RFC 4648 §4, §5, §6, §8; RFC 2781 (UTF-16).
 
 import { wipeableBytes } from '../../protocol/digest.js'
 
@@ -32,7 +32,49 @@ export function base64Core(bytes: Uint8Array, offset: 0 | 1 | 2, alphabet: Base6
   return core
 }
 
-export function hexBytes(bytes: Uint8Array, letters: 'lower' | 'upper'): Uint8Array {
+export type Letters = 'lower' | 'upper'
+const BASE32: Record<Letters, Uint8Array> = {
+  lower: Buffer.from('abcdefghijklmnopqrstuvwxyz234567', 'latin1'),
+  upper: Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ234567', 'latin1'),
+}
+
+/** The same of base32, where 0 to 4 unknown bytes precede in a group of five. */
+export function base32Core(bytes: Uint8Array, offset: 0 | 1 | 2 | 3 | 4, letters: Letters): Uint8Array {
+  const alphabet = BASE32[letters]
+  const from = Math.ceil((offset * 8) / 5)
+  const to = Math.floor(((offset + bytes.length) * 8) / 5)
+  const core = wipeableBytes(Math.max(0, to - from))
+  for (let index = 0; index < core.length; index++) {
+    const bit = (from + index) * 5 - offset * 8
+    const pair = ((bytes[bit >> 3] ?? 0) << 8) | (bytes[(bit >> 3) + 1] ?? 0)
+    core[index] = alphabet[(pair >> (11 - (bit & 7))) & 31] as number
+  }
+  return core
+}
+
+/** ASCII as UTF-16: each byte with a zero byte behind it (little endian) or before it. */
+export function utf16Bytes(bytes: Uint8Array, order: 'big' | 'little'): Uint8Array {
+  const encoded = wipeableBytes(bytes.length * 2)
+  bytes.forEach((byte, index) => {
+    encoded[index * 2 + (order === 'big' ? 1 : 0)] = byte
+  })
+  return encoded
+}
+
+/** Some bytes written as several, as a second encoder would. */
+export function rewrittenBytes(bytes: Uint8Array, rewritten: ReadonlyMap<number, string>): Uint8Array {
+  const parts = Array.from(bytes, byte => rewritten.get(byte))
+  const length = parts.reduce((sum, part) => sum + (part?.length ?? 1), 0)
+  const encoded = wipeableBytes(length)
+  let at = 0
+  parts.forEach((part, index) => {
+    if (part === undefined) encoded[at++] = bytes[index] as number
+    else for (const letter of part) encoded[at++] = letter.charCodeAt(0)
+  })
+  return encoded
+}
+
+export function hexBytes(bytes: Uint8Array, letters: Letters): Uint8Array {
   const digits = Buffer.from(letters === 'lower' ? '0123456789abcdef' : '0123456789ABCDEF', 'latin1')
   const encoded = wipeableBytes(bytes.length * 2)
   bytes.forEach((byte, index) => {

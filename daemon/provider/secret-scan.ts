@@ -1,5 +1,6 @@
-// Owns the search for a reflected credential: raw, base64 at every alignment, hex, and under percent,
-// JSON and HTML escapes in any mixture. It says which form was found and never where a byte of it stood.
+// Owns the search for a reflected credential: raw, as UTF-16, base64 and base32 at every alignment, hex, those
+// also when wrapped into lines, and under percent, JSON and HTML escapes in any mixture, once or doubled. It says
+// which form was found and never where a byte of it stood.
 // What it must never be taken for: proof of absence. A provider that means to leak can always encode
 // otherwise; this stops the echo endpoint and the error page.
 // Source: broker wire §13; RFC 4648.
@@ -7,17 +8,19 @@
 import type { HeaderField } from '../../protocol/destination.js'
 import type { CredentialPlacement } from '../../protocol/placement.js'
 import { type ByteSet, byteSet, escapeAt, lengthOf, NO_ESCAPE, signsHiding, unitOf } from './escaped-bytes.js'
-import { base64Bytes, base64Core, hexBytes, lowerCaseBytes } from './secret-encodings.js'
+import { lowerCaseBytes } from './secret-encodings.js'
+import { type Pattern, type PatternForm, patternsOf } from './secret-patterns.js'
 
-export type SecretForm = 'raw' | 'base64' | 'base64url' | 'hex' | 'escaped' | 'lower case'
+export type SecretForm = PatternForm | 'escaped' | 'lower case'
 
-interface Pattern {
-  readonly form: SecretForm
-  readonly bytes: Buffer
-}
-
-/** Shorter encoded pieces of a very short secret stand in ordinary text by chance. */
-const MINIMUM_ENCODED_BYTES = 8
+/** Half of it by chance in a text whose blanks were taken out: shorter ones are not looked for there. */
+const MINIMUM_WRAPPED_BYTES = 16
+/** What lines are wrapped with; zero bytes stand between the letters of UTF-16. */
+const BLANKS = byteSet([0x00, 0x09, 0x0a, 0x0d, 0x20])
+/** Without one of these nothing is wrapped. */
+const WRAPPING = [0x00, 0x0a, 0x0d]
+/** How the sign of an escape is written when it is escaped itself. */
+const DOUBLED_SIGNS = ['%25', '\\\\', '&amp;'].map(sign => Buffer.from(sign))
 
 export class SecretScan {
   readonly #secret: Buffer
@@ -30,23 +33,19 @@ export class SecretScan {
   /** Copies the secret; `wipe` when the answer was judged. */
   constructor(secret: Uint8Array, placement: CredentialPlacement) {
     if (secret.length === 0) throw new RangeError('"secret" expected 1 byte or more, got 0')
-    this.#secret = Buffer.from(secret)
+    this.#patterns = patternsOf(secret, placement)
+    this.#secret = (this.#patterns[0] as Pattern).bytes
     this.#lowered = viewOf(lowerCaseBytes(secret))
     this.#bytesOfSecret = byteSet(secret)
-    this.#patterns = [
-      { form: 'raw', bytes: this.#secret },
-      ...encodedPatterns(secret),
-      ...basicPatterns(secret, placement),
-    ]
     this.#borders = bordersOf(secret)
   }
 
   /** The form in which the secret stands in these bytes, or null. */
   find(bytes: Uint8Array): SecretForm | null {
     const searched = viewOf(bytes)
-    const hit = this.#patterns.find(pattern => searched.includes(pattern.bytes))
-    if (hit !== undefined) return hit.form
-    return this.#hidesUnderEscapes(bytes) ? 'escaped' : null
+    const hit = this.#findPattern(searched) ?? this.#findWrapped(searched)
+    if (hit !== null) return hit
+    return this.#hidesUnderEscapes(searched) ? 'escaped' : null
   }
 
   /** The same for what the caller would get of a header; names arrive in lower case. */
@@ -62,25 +61,43 @@ export class SecretScan {
 
   wipe(): void {
     for (const { bytes } of this.#patterns) bytes.fill(0)
-    this.#secret.fill(0)
     this.#lowered.fill(0)
     this.#bytesOfSecret.fill(0)
     this.#borders.fill(0)
   }
 
+  #findPattern(searched: Buffer): PatternForm | null {
+    return this.#patterns.find(({ bytes }) => searched.includes(bytes))?.form ?? null
+  }
+
+  /** Encodings are cut into lines by many programs. The secret itself holds no blanks, so raw text is not joined. */
+  #findWrapped(searched: Buffer): PatternForm | null {
+    if (!WRAPPING.some(byte => searched.includes(byte))) return null
+    const joined = withoutBlanks(searched)
+    const found = this.#patterns.find(
+      ({ form, bytes: { length }, bytes: wanted }) =>
+        form !== 'raw' && length >= MINIMUM_WRAPPED_BYTES && joined.includes(wanted),
+    )
+    joined.fill(0)
+    return found?.form ?? null
+  }
+
   /** Each kind of escape alone, and all together. Alone matters: in JSON a `%41` is three characters. */
-  #hidesUnderEscapes(bytes: Uint8Array): boolean {
+  #hidesUnderEscapes(bytes: Buffer): boolean {
     const signs = signsHiding(bytes, this.#bytesOfSecret)
     const readings = signs.map(sign => byteSet([sign]))
     if (signs.length > 1) readings.push(byteSet(signs))
-    return readings.some(reading => this.#findUnescaped(bytes, reading))
+    if (readings.some(reading => this.#findUnescaped(bytes, reading, false))) return true
+    if (!DOUBLED_SIGNS.some(sign => bytes.includes(sign))) return false
+    const doubled = signsHiding(bytes, this.#bytesOfSecret, true)
+    return doubled.length > 0 && this.#findUnescaped(bytes, byteSet([...signs, ...doubled]), true)
   }
 
-  #findUnescaped(bytes: Uint8Array, signs: ByteSet): boolean {
+  #findUnescaped(bytes: Uint8Array, signs: ByteSet, isDoubled: boolean): boolean {
     let matched = 0
     for (let at = 0; at < bytes.length; ) {
       const byte = bytes[at] as number
-      const escape = signs[byte] === 1 ? escapeAt(bytes, at) : NO_ESCAPE
+      const escape = signs[byte] === 1 ? escapeAt(bytes, at, isDoubled) : NO_ESCAPE
       const unit = escape === NO_ESCAPE ? byte : unitOf(escape)
       at += escape === NO_ESCAPE ? 1 : lengthOf(escape)
       while (matched > 0 && this.#secret[matched] !== unit) matched = this.#borders[matched - 1] as number
@@ -91,24 +108,15 @@ export class SecretScan {
   }
 }
 
-function encodedPatterns(secret: Uint8Array): Pattern[] {
-  const cores = (['base64', 'base64url'] as const).flatMap(form =>
-    ([0, 1, 2] as const).map(offset => ({ form, bytes: viewOf(base64Core(secret, offset, form)) })),
-  )
-  const hex = (['lower', 'upper'] as const).map(letters => ({
-    form: 'hex' as const,
-    bytes: viewOf(hexBytes(secret, letters)),
-  }))
-  return [...cores, ...hex].filter(({ bytes }) => bytes.length >= MINIMUM_ENCODED_BYTES)
-}
-
-/** The header value of Basic: found whole even where the secret alone is too short for its core. */
-function basicPatterns(secret: Uint8Array, placement: CredentialPlacement): Pattern[] {
-  if (placement.kind !== 'basic_authorization') return []
-  const pair = Buffer.concat([Buffer.from(`${placement.user}:`, 'latin1'), secret])
-  const encoded = base64Bytes(pair)
-  pair.fill(0)
-  return encoded.length < MINIMUM_ENCODED_BYTES ? [] : [{ form: 'base64', bytes: viewOf(encoded) }]
+/** A copy without blanks, to be wiped. */
+function withoutBlanks(bytes: Uint8Array): Buffer {
+  const joined = Buffer.allocUnsafeSlow(bytes.length)
+  let length = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (BLANKS[byte] === 0) joined[length++] = byte
+  }
+  return joined.subarray(0, length)
 }
 
 function bordersOf(secret: Uint8Array): Uint32Array {

@@ -40,6 +40,7 @@ function patternsOf(length: number): Record<string, Uint8Array> {
     raw: secret,
     'lower case': Buffer.from(secret.toString('latin1').toLowerCase()),
     base64: Buffer.from(secret.toString('base64').replace(/.{0,2}=*$/, '')),
+    'UTF-16': Buffer.from(secret.toString('latin1'), 'utf16le'),
     hex: Buffer.from(hex),
     'hex in capitals': Buffer.from(hex.toUpperCase()),
   }
@@ -62,7 +63,7 @@ describe('the memory of a process that injected a secret and searched an answer 
       expect(occurrencesInMemory(child.process.pid!, patternsOf(length))['raw']).toBeGreaterThan(0)
       child.process.stdin!.write('wipe\n')
       await child.next()
-      const none = { raw: 0, 'lower case': 0, base64: 0, hex: 0, 'hex in capitals': 0 }
+      const none = { raw: 0, 'lower case': 0, base64: 0, 'UTF-16': 0, hex: 0, 'hex in capitals': 0 }
       expect(occurrencesInMemory(child.process.pid!, patternsOf(length))).toEqual(none)
     },
   )

@@ -15,6 +15,13 @@ const each = (write: (byte: number) => string, text = TOKEN): string =>
   [...Buffer.from(text, 'latin1')].map(write).join('')
 const hex = (byte: number): string => byte.toString(16).padStart(2, '0')
 const b64 = (text: string): string => Buffer.from(text, 'latin1').toString('base64')
+/** RFC 4648 §6, from bits: independent of the reader under test. */
+const base32 = (text: string): string => {
+  const bits = each(byte => byte.toString(2).padStart(8, '0'), text)
+  return (bits.match(/.{1,5}/g) ?? [])
+    .map(group => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'[parseInt(group.padEnd(5, '0'), 2)])
+    .join('')
+}
 const b64url = (text: string): string => Buffer.from(text, 'latin1').toString('base64url')
 
 describe('a reflected credential is found', () => {
@@ -41,6 +48,25 @@ describe('a reflected credential is found', () => {
     ['decimal references', each(byte => `&#${byte};`), 'escaped'],
     ['hex references', each(byte => `&#x${hex(byte)};`), 'escaped'],
     ['one byte of it escaped', TOKEN.replace('A', '%41'), 'escaped'],
+    ['UTF-16, little endian', Buffer.from(TOKEN, 'utf16le').toString('latin1'), 'UTF-16'],
+    ['UTF-16, big endian', Buffer.from(TOKEN, 'utf16le').swap16().toString('latin1'), 'UTF-16'],
+    ['base64 as UTF-16', Buffer.from(b64(`x${TOKEN}`), 'utf16le').toString('latin1'), 'base64'],
+    ['base64 in lines', b64(`some text before ${TOKEN} and after`).replace(/.{20}/g, '$&\r\n '), 'base64'],
+    ['base64 under percent', encodeURIComponent(b64(`~~?${TOKEN}`)), 'base64'],
+    [
+      'base64 under percent in lower case',
+      b64(TOKEN).replaceAll('/', '%2f').replaceAll('+', '%2b'),
+      'base64',
+    ],
+    ['base64 in JSON of PHP', b64(`xy${TOKEN}`).replaceAll('/', '\\/'), 'base64'],
+    ['base32', base32(TOKEN), 'base32'],
+    ['base32 in lower case after four bytes', base32(`wxyz${TOKEN}`).toLowerCase(), 'base32'],
+    ['hex in pairs, in lines', each(byte => `${hex(byte)} `).replace(/.{24}/g, '$&\n'), 'hex'],
+    ['percent twice', encodeURIComponent(each(byte => `%${hex(byte)}`)), 'escaped'],
+    ['percent four times', each(byte => `%252525${hex(byte)}`), 'escaped'],
+    ['JSON in JSON', JSON.stringify(each(byte => `\\u00${hex(byte)}`)), 'escaped'],
+    ['HTML twice', each(byte => `&amp;#${byte};`), 'escaped'],
+    ['HTML twice, by name', TOKEN.replace('>', '&amp;gt;'), 'escaped'],
     ['every escape at once', `${TOKEN.slice(0, 3)}%5f\\u0041&#49;${TOKEN.slice(6)}`, 'escaped'],
   ])('%s', (_what, text, form) => {
     expect(find(`before ${text} after`)).toBe(form)
@@ -82,6 +108,8 @@ describe('what is not the credential is let through', () => {
     ['a part of it', TOKEN.slice(0, -1)],
     ['it in other case', TOKEN.toLowerCase()],
     ['broken escapes', '%4 %zz \\u00 \\u00zz \\q & &# &#; &#x; &#xzz; &#99999999; &unknown; \\'],
+    ['it with blanks between', TOKEN.split('').join(' ')],
+    ['it in two lines', `${TOKEN.slice(0, 9)}\r\n${TOKEN.slice(9)}`],
     ['base64 of something else', b64('some other text entirely, long enough')],
   ])('%s', (_what, text) => {
     expect(find(text)).toBe(null)
