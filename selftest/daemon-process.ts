@@ -17,6 +17,8 @@ export interface DaemonCommand {
   readonly args: readonly string[]
   readonly identity: Identity
   readonly groups: readonly number[]
+  /** Another compiled program than the daemon's own, which takes lines on standard input: `dist/` stands before it. */
+  readonly steeredBy?: string
   /** Put before everything else: what leads into a namespace of its own. */
   readonly wrapper?: readonly string[]
   readonly onLogLine?: (line: string) => void
@@ -53,6 +55,11 @@ export class DaemonProcess {
   /** Sends a signal to exactly this process. */
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal)
+  }
+
+  /** Writes a line to the standard input of a daemon that is steered. */
+  tell(line: string): void {
+    this.#child.stdin?.write(`${line}\n`)
   }
 
   /** Asks it to end and waits. @returns its exit code (128 + n after signal n). */
@@ -116,8 +123,10 @@ function launch(command: DaemonCommand) {
   const child = spawn(program as string, args, {
     cwd: '/',
     env: allowedEnvironment({}),
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: [command.steeredBy === undefined ? 'ignore' : 'pipe', 'ignore', 'pipe'],
   })
+  // Whoever tells a daemon something that has just ended learns it from the end.
+  child.stdin?.on('error', () => undefined)
   const ended = endOf(child, log)
   const ready = new Promise<undefined>(resolve => {
     createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', line => {
@@ -148,8 +157,8 @@ function exitCodeOf({ code, signal }: DaemonEnd): number {
 }
 
 function commandLine(command: DaemonCommand): string[] {
-  const { name, programRoot, args } = command
-  return commandLineOf(command, [join(programRoot, 'dist', 'cli', `${name}.js`), ...args])
+  const { name, programRoot, args, steeredBy = join('cli', `${name}.js`) } = command
+  return commandLineOf(command, [join(programRoot, 'dist', steeredBy), ...args])
 }
 
 /**

@@ -4,10 +4,11 @@
 import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type HostSession, openHost } from '../host/session.js'
+import { type HostOptions, type HostSession, openHost } from '../host/session.js'
 import { parseHostPins } from '../host/pins.js'
 import { packageRoot } from '../native/index.js'
 import { systemClock } from '../native/clock.js'
+import type { Clock } from '../protocol/clock.js'
 import { BrokerError } from '../protocol/errors.js'
 import { signingKey } from '../protocol/keys.js'
 import type { Identities, Identity } from '../system/identities.js'
@@ -63,9 +64,15 @@ export class Trial {
     return this.#running('kernel')
   }
 
-  /** Starts a daemon on this STATE: the first time, or again after it ended. */
-  async start(role: DaemonRole): Promise<DaemonProcess> {
-    const daemon = await startDaemon(this.command(role))
+  /**
+   * Starts a daemon on this STATE: the first time, or again after it ended.
+   * @param change of its command, for a daemon that is not quite the shipped one.
+   */
+  async start(
+    role: DaemonRole,
+    change: (command: DaemonCommand) => DaemonCommand = same => same,
+  ): Promise<DaemonProcess> {
+    const daemon = await startDaemon(change(this.command(role)))
     this.#daemons.set(role, daemon)
     return daemon
   }
@@ -82,8 +89,8 @@ export class Trial {
     return role === 'broker' ? brokerCommand(this.#installation) : kernelCommand(this.#installation)
   }
 
-  openHost(): HostSession {
-    return openTrialHost(this.layout)
+  openHost(choices: Parameters<typeof openTrialHost>[1] = {}): HostSession {
+    return openTrialHost(this.layout, choices)
   }
 
   async stop(): Promise<void> {
@@ -167,7 +174,10 @@ function programFor(identities: Identities, state: string): { root: string; copi
 }
 
 /** Opens the operator as a host of an installation. */
-export function openTrialHost(layout: Layout): HostSession {
+export function openTrialHost(
+  layout: Layout,
+  choices: Pick<HostOptions, 'atMoment'> & { readonly clock?: Clock } = {},
+): HostSession {
   const host = hostLayout(layout.state, operator().uid)
   const seed = readKey({ file: host.callerKey }, 'caller key')
   const caller = signingKey(seed)
@@ -178,5 +188,6 @@ export function openTrialHost(layout: Layout): HostSession {
     journalKey: readKey({ file: host.journalKey }, 'journal key'),
     runsDirectory: host.runs,
     clock: systemClock,
+    ...choices,
   })
 }

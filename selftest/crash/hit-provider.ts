@@ -16,6 +16,8 @@ export interface Hit {
   readonly body: string
   /** How often this very body arrived by now, this time included. */
   readonly times: number
+  /** For whoever answers otherwise: nothing is added to an answer that was begun, or to a connection that was dropped. */
+  readonly response: ServerResponse
 }
 
 /** Acts after the count and before the answer. What it throws drops the connection. */
@@ -97,8 +99,8 @@ class CountingProvider implements HitProvider {
     const times = (this.hits.get(body) ?? 0) + 1
     this.hits.set(body, times)
     try {
-      await this.#behaviour({ body, times })
-      answer(response)
+      await this.#behaviour({ body, times, response })
+      if (!response.headersSent && !response.destroyed) answer(response)
     } catch {
       response.destroy()
     }

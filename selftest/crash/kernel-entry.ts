@@ -1,0 +1,44 @@
+// The kernel under test: the very start function of the daemon, with cutpoints and a clock that is steered.
+// Must never: be started by anything but a crash run.
+import { writeSync } from 'node:fs'
+import { BrokerRecordsClient } from '../../client/broker-records.js'
+import { type KernelConfig, readKernelConfig } from '../../kernel/config.js'
+import { KERNEL_KEY_NAMES, type KeyChoices, readKernelKeys } from '../../kernel/kernel-keys.js'
+import type { KernelLog } from '../../kernel/kernel-context.js'
+import { startKernel } from '../../kernel/start-kernel.js'
+import { MAXIMUM_REQUEST_FRAME_BYTES, MAXIMUM_RESPONSE_FRAME_BYTES } from '../../protocol/limits.js'
+import { startupHygiene } from '../../system/startup.js'
+import { entryArguments } from './entry-arguments.js'
+
+const STANDARD_ERROR = 2
+
+startupHygiene()
+const { config: path, keyFiles, steering } = entryArguments(KERNEL_KEY_NAMES)
+const config = readKernelConfig(path)
+const keys = Object.fromEntries(Object.entries(keyFiles).map(([name, file]) => [name, { file }]))
+const log: KernelLog = event => void writeSync(STANDARD_ERROR, `${JSON.stringify(event)}\n`)
+const { atCutpoint, clock } = steering
+const kernel = await startKernel({
+  atCutpoint,
+  clock,
+  config,
+  keys: readKernelKeys(keys as KeyChoices),
+  log,
+  records: new BrokerRecordsClient(brokerPins(config), clock),
+})
+steering.obey()
+process.on('SIGTERM', () => void kernel.close().then(() => process.exit(0)))
+log({ level: 'info', event: 'ready' })
+
+/** As the daemon has them. */
+function brokerPins({ broker, socketGid, tenantScope }: KernelConfig) {
+  return {
+    socketPath: broker.socketPath,
+    uid: broker.uid,
+    socketGid: socketGid === null ? null : broker.gid,
+    receiptKey: broker.receiptKey,
+    tenantScope,
+    requestFrameBytes: MAXIMUM_REQUEST_FRAME_BYTES,
+    responseFrameBytes: MAXIMUM_RESPONSE_FRAME_BYTES,
+  }
+}
