@@ -10,7 +10,7 @@ import {
   MAXIMUM_RESPONSE_HEADER_LINE_BYTES,
   MAXIMUM_STATUS_LINE_BYTES,
 } from '../../protocol/limits.js'
-import { ResponseRefused } from './response-refusal.js'
+import { type ResponseRefusal, ResponseRefused } from './response-refusal.js'
 
 /**
  * One header line as received: name lower-cased, value without blanks before and spaces behind. A tab
@@ -39,8 +39,16 @@ export class ResponseHead {
   /** Exact length with its final CR LF CR LF, once `complete`. */
   byteLength = 0
   complete = false
-  readonly #bytes = Buffer.alloc(MAXIMUM_RESPONSE_HEAD_BYTES)
+  readonly #bytes: Buffer
+  readonly #overflow: ResponseRefusal
   #lineStart = 0
+
+  /** @param responseLimitBytes bounds the head too, so that a verdict never depends on how the bytes were cut. */
+  constructor(responseLimitBytes: number) {
+    this.#bytes = Buffer.alloc(Math.min(MAXIMUM_RESPONSE_HEAD_BYTES, responseLimitBytes))
+    this.#overflow =
+      responseLimitBytes < MAXIMUM_RESPONSE_HEAD_BYTES ? 'response_too_large' : 'head_too_large'
+  }
 
   /**
    * Takes the next bytes.
@@ -49,12 +57,12 @@ export class ResponseHead {
    */
   push(chunk: Uint8Array): number {
     const before = this.byteLength
-    const taken = Math.min(chunk.length, MAXIMUM_RESPONSE_HEAD_BYTES - before)
+    const taken = Math.min(chunk.length, this.#bytes.length - before)
     this.#bytes.set(taken === chunk.length ? chunk : chunk.subarray(0, taken), before)
     const filled = before + taken
     this.#readLines(filled, before)
     if (this.complete) return this.byteLength - before
-    if (filled === MAXIMUM_RESPONSE_HEAD_BYTES) throw new ResponseRefused('head_too_large')
+    if (filled === this.#bytes.length) throw new ResponseRefused(this.#overflow)
     this.byteLength = filled
     return taken
   }

@@ -25,7 +25,7 @@ export interface ReceivedResponse {
 
 export class ResponseReader {
   readonly #terms: ReadingTerms
-  readonly #head = new ResponseHead()
+  readonly #head: ResponseHead
   #body = new BodyCollector(0)
   #chunked: ChunkedBody | null = null
   #leftBytes = 0
@@ -33,6 +33,7 @@ export class ResponseReader {
 
   constructor(terms: ReadingTerms) {
     this.#terms = terms
+    this.#head = new ResponseHead(terms.responseLimitBytes)
   }
 
   get complete(): boolean {
@@ -47,7 +48,7 @@ export class ResponseReader {
     let rest = chunk
     if (!this.#head.complete) {
       rest = rest.subarray(this.#head.push(rest))
-      if (!this.#head.complete) return this.#assertHeadFits()
+      if (!this.#head.complete) return
       this.#beginBody()
     }
     if (!this.#complete) rest = rest.subarray(this.#takeBody(rest))
@@ -61,13 +62,7 @@ export class ResponseReader {
     return { status, fields, body: this.#body.take(), headBytes: byteLength }
   }
 
-  #assertHeadFits(): void {
-    if (this.#head.byteLength > this.#terms.responseLimitBytes)
-      throw new ResponseRefused('response_too_large')
-  }
-
   #beginBody(): void {
-    this.#assertHeadFits()
     const { status, fields, byteLength } = this.#head
     const framing = framingOf(this.#terms.method, status, fields)
     this.#body = new BodyCollector(this.#terms.responseLimitBytes - byteLength)

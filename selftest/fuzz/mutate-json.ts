@@ -30,6 +30,7 @@ const STRUCTURES = ['null', 'true', 'false', '[]', '{}', '[0]', '[256]', '[[]]',
   )
   .concat(`${'{"a":'.repeat(64)}0${'}'.repeat(64)}`, `[${'7,'.repeat(300)}7]`, `{"captured":{}}`)
 const KEYS = ['""', '"a"', '"__proto__"', '"schema"', '"kind"', '"\\u0061"', '"\ud83d\ude00"', '"\ufb33"']
+const ALIKE = ['0123456789', 'abcdef', 'abcdefghijklmnopqrstuvwxyz', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', ' -_.:/é']
 const VALUES = [...NUMBERS, ...STRINGS, ...STRUCTURES]
 
 type Change = (text: string, spans: readonly Span[], other: string, random: Random) => string
@@ -45,6 +46,9 @@ const CHANGES: readonly Change[] = [
   (text, spans, _other, random) => renamed(text, spanOf(spans, random, 'member'), random.pick(KEYS)),
   (text, spans, _other, random) => wrapped(text, spanOf(spans, random, 'value'), random),
   (text, spans, _other, random) => spaced(text, random.pick(spans), random.pick([' ', '\n', '\t', '\r\n'])),
+  (text, spans, _other, random) => nudged(text, spanOf(spans, random, 'value'), random),
+  (text, spans, _other, random) => nudged(text, spanOf(spans, random, 'value'), random),
+  (text, spans, _other, random) => nudged(text, spanOf(spans, random, 'value'), random),
   (text, spans, _other, random) => respelled(text, random.pick(spans), random),
 ]
 
@@ -117,6 +121,16 @@ function respelled(text: string, { start, end }: Span, random: Random): string {
   const at = start + 1 + random.below(end - start - 2)
   const code = text.charCodeAt(at).toString(16).padStart(4, '0')
   return `${text.slice(0, at)}\\u${code}${text.slice(at + 1)}`
+}
+
+/** Another value of the same form: one digit or letter in the place of another, one more, one less. */
+function nudged(text: string, { start, end }: Span, random: Random): string {
+  const at = start + random.below(end - start)
+  const sign = text[at] ?? ''
+  const alike = ALIKE.find(letters => letters.includes(sign))
+  if (alike === undefined) return text
+  const piece = random.pick(['', sign + sign, random.pick(alike.split('')), random.pick(alike.split(''))])
+  return text.slice(0, at) + piece + text.slice(at + 1)
 }
 
 function partOf(text: string, random: Random): string {

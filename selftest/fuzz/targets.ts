@@ -3,6 +3,7 @@ import { canonicalTarget } from './target-canonical.js'
 import { codecTarget } from './target-codec.js'
 import { frameTarget } from './target-frame.js'
 import { jsonTarget } from './target-json.js'
+import { responseTarget } from './target-response.js'
 import { slicedTarget } from './target-sliced.js'
 import type { FuzzTarget } from './target.js'
 
@@ -12,6 +13,7 @@ export const FUZZ_TARGETS: readonly FuzzTarget[] = [
   canonicalTarget,
   codecTarget,
   slicedTarget,
+  responseTarget,
 ]
 
 export const FUZZ_TARGET_NAMES: readonly string[] = FUZZ_TARGETS.map(({ name }) => name)
