@@ -129,7 +129,7 @@ function nudged(text: string, { start, end }: Span, random: Random): string {
   const sign = text[at] ?? ''
   const alike = ALIKE.find(letters => letters.includes(sign))
   if (alike === undefined) return text
-  const piece = random.pick(['', sign + sign, random.pick(alike.split('')), random.pick(alike.split(''))])
+  const piece = random.once(8) ? random.pick(['', sign + sign]) : random.pick(alike.split(''))
   return text.slice(0, at) + piece + text.slice(at + 1)
 }
 
