@@ -47,10 +47,13 @@ describe('chio-broker-mcp in its cage', () => {
     beforeStep(async name => {
       if (name === 'handoff') await world.trial.kill('kernel')
     })
-    const run = await callServer(own()).finally(() => {
+    let run: BrokeredRun
+    try {
+      run = await callServer(own())
+    } finally {
       vi.restoreAllMocks()
-      return world.trial.start('kernel')
-    })
+      await world.trial.start('kernel')
+    }
     expect(run.outcome).toMatchObject({
       kind: 'failure',
       failure: { diagnosticCode: 'chio.broker.authority_unavailable' },
