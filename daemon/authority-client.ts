@@ -5,11 +5,10 @@
 import { randomBytes } from 'node:crypto'
 import {
   AUTHORITY_PROFILE,
+  type AuthorityAnswer,
   type AuthorityOperation,
+  type AuthorityQuestion,
   type AuthorityResult,
-  type HoldQuery,
-  type LiveParent,
-  type RevocationSnapshot,
   signAuthorityRequest,
   SignedAuthorityRequest,
   SignedAuthorityResponse,
@@ -18,7 +17,6 @@ import {
 import { type Clock, unixSeconds } from '../protocol/clock.js'
 import { decode, encode } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
-import type { HoldState } from '../protocol/hold.js'
 import type { SigningKey } from '../protocol/keys.js'
 import { RpcConnection } from '../system/rpc-connection.js'
 import type { BrokerdConfig } from './config.js'
@@ -58,29 +56,21 @@ export class AuthorityClient {
     })
   }
 
-  /** @throws Refused `parent_not_live` or `authority_unreachable`. */
-  async liveParent(
-    query: { audience: string; capabilityId: string; subject: string },
-    deadlineBootNs: bigint,
-  ): Promise<LiveParent> {
-    const result = await this.#ask({ kind: 'verify_live_parent', request: query }, deadlineBootNs)
-    if (result.kind === 'live_parent') return result.response
-    throw rejection(result, 'parent_not_live')
-  }
-
-  /** @throws Refused `authority_unreachable`. */
-  async revocation(revocationIds: readonly string[], deadlineBootNs: bigint): Promise<RevocationSnapshot> {
-    const request = { revocationIds }
-    const result = await this.#ask({ kind: 'check_broker_revocation', request }, deadlineBootNs)
-    if (result.kind === 'revocation') return result.response
-    throw rejection(result, 'authority_unreachable')
-  }
-
-  /** @throws Refused `hold_not_captured` or `authority_unreachable`. */
-  async hold(query: HoldQuery, deadlineBootNs: bigint): Promise<HoldState> {
-    const result = await this.#ask({ kind: 'query_execution_hold', request: query }, deadlineBootNs)
-    if (result.kind === 'hold') return result.response
-    throw rejection(result, 'hold_not_captured')
+  /**
+   * Asks all questions in one signed frame.
+   * @returns an answer for each, in their order; one may be `rejected`, none is judged.
+   * @throws Refused `authority_unreachable`.
+   */
+  async ask<const Q extends readonly AuthorityQuestion[]>(
+    questions: Q,
+    latestBootNs: bigint,
+  ): Promise<{ readonly [I in keyof Q]: AuthorityAnswer }> {
+    const request = { questions: [...questions] }
+    const result = await this.#ask({ kind: 'questions', request }, latestBootNs)
+    if (result.kind !== 'answers' || result.response.answers.length !== questions.length) {
+      throw new Refused('authority_unreachable', 'an answer to other questions')
+    }
+    return result.response.answers as unknown as { readonly [I in keyof Q]: AuthorityAnswer }
   }
 
   /** Whether the authority answers at this moment and can do what is demanded of it. */
@@ -124,7 +114,9 @@ export class AuthorityClient {
 
   async #askCapabilities(deadlineBootNs: bigint): Promise<void> {
     const result = await this.#question({ kind: 'capabilities', request: {} }, deadlineBootNs)
-    if (result.kind !== 'capabilities') throw rejection(result, 'authority_unreachable')
+    if (result.kind !== 'capabilities') {
+      throw new Refused('authority_unreachable', 'an answer to another question')
+    }
     const { profile, ...abilities } = result.response
     if (profile !== AUTHORITY_PROFILE || !Object.values(abilities).every(able => able)) {
       throw new Refused('authority_unreachable', 'an authority without the demanded abilities')
@@ -148,13 +140,4 @@ export class AuthorityClient {
 
 function readAnswer(body: Uint8Array): SignedAuthorityResponse {
   return decode(SignedAuthorityResponse, body, 'authority answer')
-}
-
-type Rejection = 'parent_not_live' | 'authority_unreachable' | 'hold_not_captured'
-
-/** A rejection by the authority is its word on the question; another kind of answer is no answer. */
-function rejection(result: AuthorityResult, reason: Rejection): Refused {
-  if (result.kind !== 'rejected') return new Refused('authority_unreachable', 'an answer of another kind')
-  const unavailable = result.response.code === 'authority_unavailable'
-  return new Refused(unavailable ? 'authority_unreachable' : reason, 'a rejection')
 }

@@ -68,17 +68,23 @@ async function currentAuthority(
 ): Promise<{ parent: LiveParent; revocationIds: readonly string[] }> {
   const { authority, config, clock } = parts
   const deadlineBootNs = askingUntil(preparation.governingBootNs)
-  const query = { audience: body.audience, capabilityId: body.parentCapabilityId, subject: body.subject }
+  const { audience, parentCapabilityId: capabilityId, subject } = body
   const own = revocationIdsOf(body, [])
-  const [parent, revocation] = await Promise.all([
-    authority.liveParent(query, deadlineBootNs),
-    authority.revocation(own, deadlineBootNs),
-  ])
-  judgeLiveParent(parent, body, config, unixSeconds(clock))
+  const [liveParent, revocation] = await authority.ask(
+    [
+      { kind: 'verify_live_parent', request: { audience, capabilityId, subject } },
+      { kind: 'check_broker_revocation', request: { revocationIds: own } },
+    ],
+    deadlineBootNs,
+  )
+  const parent = judgeLiveParent(liveParent, body, config, unixSeconds(clock))
   judgeRevocation(revocation, config, unixSeconds(clock))
   const revocationIds = revocationIdsOf(body, parent.delegationAncestorIds)
   if (revocationIds.length > own.length) {
-    const whole = await authority.revocation(revocationIds, deadlineBootNs)
+    const [whole] = await authority.ask(
+      [{ kind: 'check_broker_revocation', request: { revocationIds } }],
+      deadlineBootNs,
+    )
     judgeRevocation(whole, config, unixSeconds(clock))
   }
   return { parent, revocationIds }

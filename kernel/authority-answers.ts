@@ -3,7 +3,9 @@
 // Source: the authority RPC (`chio.broker-authority-rpc.v1`): live parent, revocation, hold query.
 import {
   AUTHORITY_PROFILE,
+  type AuthorityAnswer,
   type AuthorityOperation,
+  type AuthorityQuestion,
   type AuthorityResult,
   type HoldQuery,
   type LiveParent,
@@ -22,33 +24,40 @@ import type { KernelContext } from './kernel-context.js'
 import { assertGrantLive } from './liveness.js'
 import type { AdmissionOperation } from './operation.js'
 
-type QueryOf<K extends AuthorityOperation['kind']> = Extract<AuthorityOperation, { kind: K }>['request']
+type QueryOf<K extends AuthorityQuestion['kind']> = Extract<AuthorityQuestion, { kind: K }>['request']
 
-/** A refusal is an answer too: `rejected`, with the code that a peer may see. */
+/** Several questions are answered in their order, each as if it had been asked alone. */
 export async function answerQuestion(
   context: KernelContext,
   operation: AuthorityOperation,
 ): Promise<AuthorityResult> {
+  if (operation.kind === 'capabilities') return { kind: 'capabilities', response: CAPABILITIES }
+  if (operation.kind !== 'questions') return answerOne(context, operation)
+  const answers: AuthorityAnswer[] = []
+  for (const question of operation.request.questions) answers.push(await answerOne(context, question))
+  return { kind: 'answers', response: { answers } }
+}
+
+/** A refusal is an answer too: `rejected`, with the code that a peer may see. */
+async function answerOne(context: KernelContext, question: AuthorityQuestion): Promise<AuthorityAnswer> {
   try {
-    return await answer(context, operation)
+    return await answer(context, question)
   } catch (error) {
     if (!isBrokerError(error)) throw error
     const code = ERROR_CODES[error.code].peerSees ?? 'authority_unavailable'
-    context.log({ level: 'warn', event: 'question_rejected', kind: operation.kind, ...faultFields(error) })
+    context.log({ level: 'warn', event: 'question_rejected', kind: question.kind, ...faultFields(error) })
     return { kind: 'rejected', response: { code } }
   }
 }
 
-async function answer(context: KernelContext, operation: AuthorityOperation): Promise<AuthorityResult> {
-  switch (operation.kind) {
-    case 'capabilities':
-      return { kind: 'capabilities', response: CAPABILITIES }
+async function answer(context: KernelContext, question: AuthorityQuestion): Promise<AuthorityAnswer> {
+  switch (question.kind) {
     case 'verify_live_parent':
-      return { kind: 'live_parent', response: await liveParent(context, operation.request) }
+      return { kind: 'live_parent', response: await liveParent(context, question.request) }
     case 'check_broker_revocation':
-      return { kind: 'revocation', response: await revocation(context, operation.request) }
+      return { kind: 'revocation', response: await revocation(context, question.request) }
     case 'query_execution_hold':
-      return { kind: 'hold', response: await holdState(context, operation.request) }
+      return { kind: 'hold', response: await holdState(context, question.request) }
   }
 }
 

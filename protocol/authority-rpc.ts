@@ -76,20 +76,43 @@ export const HoldQuery = object({
 })
 export type HoldQuery = Infer<typeof HoldQuery>
 
-export const AuthorityOperation = tagged('kind', {
-  capabilities: object({ request: object({}) }),
+const QUESTIONS = {
   check_broker_revocation: object({ request: RevocationQuery }),
   query_execution_hold: object({ request: HoldQuery }),
   verify_live_parent: object({ request: LiveParentQuery }),
+}
+/** One question about an execution. */
+export const AuthorityQuestion = tagged('kind', QUESTIONS)
+export type AuthorityQuestion = Infer<typeof AuthorityQuestion>
+
+/** What a dispatch rests on is asked in one frame: live parent, revocation, hold, under one signature each way. */
+const MAXIMUM_QUESTIONS = 3
+
+export const AuthorityOperation = tagged('kind', {
+  ...QUESTIONS,
+  capabilities: object({ request: object({}) }),
+  questions: object({
+    request: object({ questions: array(AuthorityQuestion, { min: 1, max: MAXIMUM_QUESTIONS }) }),
+  }),
 })
 export type AuthorityOperation = Infer<typeof AuthorityOperation>
 
-export const AuthorityResult = tagged('kind', {
-  capabilities: object({ response: AuthorityCapabilities }),
+const ANSWERS = {
   hold: object({ response: HoldState }),
   live_parent: object({ response: LiveParent }),
   rejected: object({ response: object({ code: text({ minBytes: 1, maxBytes: 64 }) }) }),
   revocation: object({ response: RevocationSnapshot }),
+}
+/** The answer to one question: its own kind, or rejected. */
+export const AuthorityAnswer = tagged('kind', ANSWERS)
+export type AuthorityAnswer = Infer<typeof AuthorityAnswer>
+
+export const AuthorityResult = tagged('kind', {
+  ...ANSWERS,
+  answers: object({
+    response: object({ answers: array(AuthorityAnswer, { min: 1, max: MAXIMUM_QUESTIONS }) }),
+  }),
+  capabilities: object({ response: AuthorityCapabilities }),
 })
 export type AuthorityResult = Infer<typeof AuthorityResult>
 

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { AuthorityClient } from '../../daemon/authority-client.js'
 import { systemClock } from '../../native/clock.js'
+import type { AuthorityQuestion } from '../../protocol/authority-rpc.js'
 import { CAPABLE, inOrder, rejected } from '../support/authority.js'
 import { BrokerWorld } from '../support/broker-world.js'
 import { soonBootNs } from '../support/raw-broker.js'
@@ -18,13 +19,23 @@ afterEach(async () => {
   await world.close()
 })
 
-const query = { audience: 'a', capabilityId: 'grant', subject: '1'.repeat(64) }
-const parent = (id = 'grant') => client.liveParent({ ...query, capabilityId: id }, soonBootNs())
+const live = (capabilityId: string): AuthorityQuestion => ({
+  kind: 'verify_live_parent',
+  request: { audience: 'a', capabilityId, subject: '1'.repeat(64) },
+})
+const revoked: AuthorityQuestion = {
+  kind: 'check_broker_revocation',
+  request: { revocationIds: ['grant'] },
+}
+async function parent(id = 'grant') {
+  const [answer] = await client.ask([live(id)], soonBootNs())
+  if (answer.kind !== 'live_parent') throw new Error(`expected a live parent, got ${answer.kind}`)
+  return answer.response
+}
 
 describe('questions to the authority', () => {
   test('begin with its capabilities, once a connection, and again after a lost one', async () => {
-    await parent()
-    await client.revocation(['grant'], soonBootNs())
+    await client.ask([live('grant'), revoked], soonBootNs())
     expect(world.authority.asked).toEqual(['capabilities', 'verify_live_parent', 'check_broker_revocation'])
     world.authority.dropConnections()
     await delay(30)
@@ -63,13 +74,21 @@ describe('questions to the authority', () => {
     expect(world.authority.asked).toEqual(['capabilities'])
   })
 
-  test('fail by name: a rejection, an answer of another kind, silence', async () => {
+  test('are asked in one frame and answered in their order, each for itself', async () => {
     world.authority.behave('verify_live_parent', () => rejected)
-    await expect(parent()).rejects.toMatchObject({ reason: 'parent_not_live' })
-    world.authority.behave('verify_live_parent', () => ({ kind: 'hold', response: 'held' }))
-    await expect(parent()).rejects.toMatchObject({ reason: 'authority_unreachable' })
+    const answers = await client.ask([revoked, live('grant')], soonBootNs())
+    expect(answers.map(({ kind }) => kind)).toEqual(['revocation', 'rejected'])
+  })
+
+  test('fail where an answer is missing, or more or fewer come than were asked', async () => {
     world.authority.behave('verify_live_parent', () => undefined)
-    await expect(parent()).rejects.toMatchObject({ reason: 'authority_unreachable' })
+    const unreachable = { reason: 'authority_unreachable' }
+    await expect(client.ask([revoked, live('grant')], soonBootNs())).rejects.toMatchObject(unreachable)
+    world.authority.behave('verify_live_parent')
+    for (const count of [1, 3]) {
+      world.authority.answerCount = count
+      await expect(client.ask([revoked, live('grant')], soonBootNs())).rejects.toMatchObject(unreachable)
+    }
   })
 
   test('fail while the authority is away and succeed once it is there, without a restart of anything', async () => {

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../native/clock.js'
 import {
   type AuthorityOperation,
+  type AuthorityQuestion,
   type AuthorityResult,
   type HoldQuery,
   SignedAuthorityRequest,
@@ -184,6 +185,26 @@ describe('live parent and revocation', () => {
       response: { revoked: true },
     })
   })
+})
+
+test('several questions are answered in their order, each as if asked alone, under one signature', async () => {
+  const grant = await issueGrant(kernel)
+  const operation = await started(kernel, grant)
+  const asked: AuthorityQuestion[] = [
+    {
+      kind: 'verify_live_parent',
+      request: { audience: AUDIENCE, capabilityId: 'grant-of-nobody', subject: kernel.caller.publicKey },
+    },
+    { kind: 'check_broker_revocation', request: { revocationIds: [grant.grantId] } },
+    holdOf(operation) as AuthorityQuestion,
+  ]
+  const answer = await ask({ kind: 'questions', request: { questions: asked } })
+  if (answer.kind !== 'answers') throw new Error(`expected answers, got ${answer.kind}`)
+  expect(answer.response.answers).toMatchObject([
+    { kind: 'rejected', response: { code: 'authorization_denied' } },
+    { kind: 'revocation', response: { revoked: false } },
+    { kind: 'hold', response: { captured: operation.captured } },
+  ])
 })
 
 describe('the hold', () => {

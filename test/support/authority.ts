@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import { systemClock } from '../../native/clock.js'
 import {
   AUTHORITY_PROFILE,
+  type AuthorityAnswer,
   type AuthorityOperation,
   type AuthorityResult,
   SignedAuthorityRequest,
@@ -18,11 +19,13 @@ import type { PublicKey, SigningKey } from '../../protocol/keys.js'
 import type { FramedConnection } from '../../system/framed-connection.js'
 import { type Listener, listen } from '../../system/listener.js'
 
-export type Question = AuthorityOperation['kind']
+/** Questions of one frame are told apart: each has its own behaviour. */
+export type Question = Exclude<AuthorityOperation['kind'], 'questions'>
 /** Answers one question, or keeps silent with undefined. */
 export type Behaviour = (
-  operation: AuthorityOperation,
+  operation: Asked,
 ) => AuthorityResult | undefined | Promise<AuthorityResult | undefined>
+export type Asked = Exclude<AuthorityOperation, { kind: 'questions' }>
 
 export interface TestAuthorityOptions {
   readonly path: string
@@ -41,6 +44,8 @@ export class TestAuthority {
   readonly #connections = new Set<FramedConnection>()
   /** Kinds of the questions, in the order they came. */
   readonly asked: Question[] = []
+  /** How many answers a frame of questions gets, where not one each. */
+  answerCount: number | undefined
   connections = 0
   #listener: Listener | undefined
 
@@ -99,9 +104,7 @@ export class TestAuthority {
       { broker, clockSkewSeconds: MAXIMUM_SKEW_SECONDS },
       nowUnixSeconds,
     )
-    const { operation } = verified.body
-    this.asked.push(operation.kind)
-    const result = await (this.#behaviours.get(operation.kind) ?? inOrder(key))(operation)
+    const result = await this.#resultOf(verified.body.operation)
     if (result === undefined || connection.ending !== undefined) return
     const response = encode(
       SignedAuthorityResponse,
@@ -111,10 +114,26 @@ export class TestAuthority {
       .writeFrame(response, systemClock.bootNs() + BigInt(LATER_MS) * 1_000_000n)
       .catch(() => undefined)
   }
+
+  async #resultOf(operation: AuthorityOperation): Promise<AuthorityResult | undefined> {
+    if (operation.kind !== 'questions') return this.#behaviourOf(operation)
+    const answers = await Promise.all(
+      operation.request.questions.map(question => this.#behaviourOf(question)),
+    )
+    if (answers.includes(undefined)) return undefined
+    const count = this.answerCount ?? answers.length
+    const given = Array.from({ length: count }, (_, index) => answers[index] ?? rejected) as AuthorityAnswer[]
+    return { kind: 'answers', response: { answers: given } }
+  }
+
+  async #behaviourOf(operation: Asked): Promise<AuthorityResult | undefined> {
+    this.asked.push(operation.kind)
+    return (this.#behaviours.get(operation.kind) ?? inOrder(this.#options.key))(operation)
+  }
 }
 
 /** The answers of an authority that agrees with everything. */
-export function inOrder(key: SigningKey): (operation: AuthorityOperation) => AuthorityResult {
+export function inOrder(key: SigningKey): (operation: Asked) => AuthorityResult {
   return operation => {
     const nowUnixSeconds = Math.floor(Date.now() / 1000)
     switch (operation.kind) {

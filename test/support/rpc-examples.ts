@@ -1,7 +1,9 @@
 // Owns the examples of the two kernel sockets' documents: made from fixed seeds and times, so that the pages can
 // be compared with them byte for byte.
 import {
+  type AuthorityAnswer,
   type AuthorityOperation,
+  type AuthorityQuestion,
   type AuthorityResult,
   signAuthorityRequest,
   signAuthorityResponse,
@@ -30,7 +32,7 @@ const IDS = deriveAttemptIds(
 )
 const SET = [CAPABILITY, GRANT, grantRevocationId(GRANT)]
 
-const QUESTIONS: readonly (readonly [AuthorityOperation, AuthorityResult])[] = [
+const SINGLE: readonly (readonly [AuthorityOperation, AuthorityResult])[] = [
   [
     { kind: 'capabilities', request: {} },
     {
@@ -102,6 +104,19 @@ const QUESTIONS: readonly (readonly [AuthorityOperation, AuthorityResult])[] = [
     },
   ],
 ]
+
+/** The live parent and the revocation in one frame: both questions as they stand above, both answers. */
+const TOGETHER: readonly [AuthorityOperation, AuthorityResult] = [
+  {
+    kind: 'questions',
+    request: { questions: SINGLE.slice(1, 3).map(([question]) => question as AuthorityQuestion) },
+  },
+  {
+    kind: 'answers',
+    response: { answers: SINGLE.slice(1, 3).map(([, answer]) => answer as AuthorityAnswer) },
+  },
+]
+const QUESTIONS = [...SINGLE, TOGETHER]
 
 /** Every question with its answer, signed, as pretty JSON under the name of its kind. */
 export function authorityExamples(): ReadonlyMap<string, string> {
