@@ -14,6 +14,7 @@ import { cancelOperation, listOperations, showOperation, showOutcome } from './o
 import { type CommonOptions, fail } from './output.js'
 import { runTool } from './run.js'
 import { runSelftest } from './selftest.js'
+import { installService } from './service.js'
 import { showStatus } from './status.js'
 import { adopt } from './store-adoption.js'
 import { up } from './up.js'
@@ -82,6 +83,13 @@ function addOperation(program: Command): void {
   command(operation, 'cancel <id>', 'take back an operation that was not started').action(cancelOperation)
 }
 
+function addService(program: Command): void {
+  const service = program.command('service').description('the daemons as services of systemd')
+  command(service, 'install', 'put the program into /usr/lib/chio and the units into /etc/systemd/system')
+    .option('--root <dir>', 'install below this folder, as for a package')
+    .action(installService)
+}
+
 function addStore(program: Command): void {
   const store = program.command('store').description('the file of a daemon that is stopped')
   command(
@@ -145,6 +153,7 @@ function chio(): Command {
   addCapability(program)
   addRun(program)
   addOperation(program)
+  addService(program)
   addStore(program)
   addSelftest(program)
   command(

@@ -2,11 +2,14 @@
 // system's state folders that exists.
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { type Layout, layoutOf } from '../system/layout.js'
 
 const SYSTEM_STATE = '/var/lib/chio'
 const SYSTEM_RUN = '/run/chio'
+/** One installation for each tenant, as the unit templates name them. */
+const TENANTS_STATE = '/var/lib/chio-tenants'
+const TENANTS_RUN = '/run/chio-tenants'
 
 /** The user's own state folder (XDG Base Directory Specification). */
 export function userState(environment: NodeJS.ProcessEnv = process.env): string {
@@ -26,9 +29,12 @@ export function findState(flag: string | undefined, environment: NodeJS.ProcessE
   return existsSync(own) || !existsSync(SYSTEM_STATE) ? own : SYSTEM_STATE
 }
 
-/** The layout of a state folder; the system's has its sockets below /run. */
+/** The layout of a state folder; the system's, and those of its tenants, have their sockets below /run. */
 export function layoutOfState(state: string): Layout {
-  return state === SYSTEM_STATE ? layoutOf(state, SYSTEM_RUN) : layoutOf(state)
+  if (state === SYSTEM_STATE) return layoutOf(state, SYSTEM_RUN)
+  return dirname(state) === TENANTS_STATE
+    ? layoutOf(state, join(TENANTS_RUN, basename(state)))
+    : layoutOf(state)
 }
 
 /** Where `init` puts an installation when no --state says otherwise. */

@@ -7,6 +7,7 @@ import { closeDescriptor, connectUnix, peerCredentials } from '../native/index.j
 import type { Clock } from '../protocol/clock.js'
 import { BrokerError, type ErrorCode, isBrokerError } from '../protocol/errors.js'
 import { type ConnectionMode, FramedConnection } from './framed-connection.js'
+import { deadlineAfter, whenPassed } from './deadline.js'
 import { assertSameSocket, assertSocketCustody, type SocketOwner } from './socket-custody.js'
 
 export interface ServerPins extends SocketOwner {
@@ -33,6 +34,27 @@ export async function connectFramed(options: ConnectOptions): Promise<FramedConn
 
 /** As `connectFramed`, but gives the blocking descriptor itself. The caller closes it. */
 export async function connectPinned(options: ConnectOptions): Promise<number> {
+  const { clock, deadlineBootNs } = options
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    try {
+      return await connectOnce(options)
+    } catch (error) {
+      const nextBootNs = deadlineAfter(clock, pauseMs)
+      if (!(error instanceof ActivatorMet) || nextBootNs >= deadlineBootNs) throw error
+      await new Promise<void>(resolve => {
+        whenPassed(clock, nextBootNs, resolve)
+      })
+    }
+  }
+}
+
+/** Who connected before an activated daemon listened sees the service manager, and connects again without a byte. */
+class ActivatorMet extends BrokerError {}
+const FIRST_PAUSE_MS = 25
+const LONGEST_PAUSE_MS = 400
+const MANAGER_UID = 0
+
+async function connectOnce(options: ConnectOptions): Promise<number> {
   const { path, deadlineBootNs } = options
   const before = judgedOrUnavailable(options, () => assertSocketCustody(path, options))
   const descriptor = await connectUnix(path, deadlineBootNs).catch((error: unknown) => {
@@ -70,13 +92,14 @@ export async function exchangeFrame(
 /** Refuses a listener that is not the pinned owner. */
 export function assertServerPeer(descriptor: number, pins: ServerPins): void {
   const { uid, gid } = peerCredentials(descriptor)
-  if (uid !== pins.ownerUid) throw mismatch(pins.path, `uid ${pins.ownerUid}`, `${uid}`)
+  if (uid !== pins.ownerUid) throw mismatch(pins.path, `uid ${pins.ownerUid}`, `${uid}`, uid)
   if (pins.socketGid !== null && gid !== pins.socketGid)
     throw mismatch(pins.path, `gid ${pins.socketGid}`, `${gid}`)
 }
 
-function mismatch(path: string, expected: string, got: string): BrokerError {
-  return new BrokerError('peer_mismatch', `peer at ${path} refused: expected ${expected}, got ${got}`, {
+function mismatch(path: string, expected: string, got: string, uid?: number): BrokerError {
+  const Refusal = uid === MANAGER_UID ? ActivatorMet : BrokerError
+  return new Refusal('peer_mismatch', `peer at ${path} refused: expected ${expected}, got ${got}`, {
     outcome: 'not_started',
   })
 }

@@ -232,6 +232,8 @@ describe('the state folder', () => {
 
   test('has its sockets below /run for the system and below itself otherwise', () => {
     expect(layoutOfState('/var/lib/chio').broker.socket).toBe('/run/chio/broker/sock')
+    const tenant = layoutOfState('/var/lib/chio-tenants/acme')
+    expect(tenant.broker.socket).toBe('/run/chio-tenants/acme/broker/sock')
     expect(layoutOfState('/srv/a/state').broker.socket).toBe('/srv/a/state/run/broker/sock')
     expect(['/var/lib/chio', join(folder, 'chio')]).toContain(defaultState({ XDG_STATE_HOME: folder }))
   })

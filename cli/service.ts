@@ -1,0 +1,137 @@
+// chio service install: the program where every user can read it and nobody can change it, and the units that serve it.
+// Starts and enables nothing: which of the units an operator wants is the operator's word.
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { packageRoot } from '../native/index.js'
+import { BrokerError } from '../protocol/errors.js'
+import { refreshCopy } from '../selftest/program-copy.js'
+import { type CommonOptions, print } from './output.js'
+
+const PROGRAM = '/usr/lib/chio'
+const PAGE = '/usr/share/doc/chio/service.md'
+const UNITS = '/etc/systemd/system'
+/** What the units name until they are installed. */
+const NODE_OF_UNITS = '/usr/bin/node'
+/** The units hide everything else from the daemons, or forbid to run it. */
+const NODE_BELOW = '/usr/'
+/** What users call, below the program. The daemons are called by their units. */
+const LINKS = {
+  '/usr/local/bin/chio': 'dist/cli/chio.js',
+  '/usr/local/bin/chio-exec': 'native/build/Release/chio-exec',
+}
+const BOOTED_WITH_SYSTEMD = '/run/systemd/system'
+
+export interface InstallOptions extends CommonOptions {
+  /** Everything goes below it, as for a package; the units name the paths without it. */
+  readonly root?: string
+}
+
+/** Installs program and units. Repeating it is the upgrade. */
+export function installService(options: InstallOptions): void {
+  const root = resolve(options.root ?? '/')
+  if (root === '/' && process.geteuid?.() !== 0) {
+    throw new BrokerError('usage', 'install refused: expected root, or --root with a folder to install into')
+  }
+  if (!existsSync(join(packageRoot(), 'systemd'))) {
+    throw new BrokerError(
+      'usage',
+      'install refused: expected the checkout, got what it installed; run it there',
+    )
+  }
+  const node = nodeForUnits()
+  const privateMask = process.umask(0o022)
+  try {
+    const files = [...installProgram(root), ...installUnits(root, node)]
+    const isReloaded = root === '/' && reload()
+    print(options, { schema: 'chio.service-install.v1', root, node, files, isReloaded }, [
+      ...files,
+      ...(isReloaded ? [] : ['Next: systemctl daemon-reload']),
+      'Next: systemctl enable --now chio-kerneld.service chio-brokerd.service',
+    ])
+  } finally {
+    process.umask(privateMask)
+  }
+}
+
+function nodeForUnits(): string {
+  const node = realpathSync(process.execPath)
+  if (node.startsWith(NODE_BELOW)) return node
+  throw new BrokerError(
+    'custody',
+    `install refused: expected Node below ${NODE_BELOW}, which is all that the units let a daemon run, got ${node}; install Node there, such as in /usr/local`,
+  )
+}
+
+function installProgram(root: string): string[] {
+  const program = join(root, PROGRAM)
+  mkdirSync(dirname(program), { recursive: true })
+  refreshCopy(packageRoot(), program)
+  place(join(root, PAGE), readFileSync(join(packageRoot(), 'docs', 'service.md')))
+  for (const [path, target] of Object.entries(LINKS)) link(join(root, path), join(PROGRAM, target))
+  return [PROGRAM, PAGE, ...Object.keys(LINKS)]
+}
+
+/** A link of ours is renewed; what an administrator put there stays. */
+function link(path: string, target: string): void {
+  mkdirSync(dirname(path), { recursive: true })
+  const stands = lstatSync(path, { throwIfNoEntry: false })
+  if (stands !== undefined && !stands.isSymbolicLink()) {
+    throw new BrokerError('custody', `install refused: expected ${path} to be free or a link; move it away`)
+  }
+  rmSync(path, { force: true })
+  symlinkSync(target, path)
+}
+
+function installUnits(root: string, node: string): string[] {
+  const source = join(packageRoot(), 'systemd')
+  return readdirSync(source)
+    .sort()
+    .map(name => {
+      const path = installedPath(name)
+      const text = readFileSync(join(source, name), 'utf8')
+      place(join(root, path), text.replaceAll(`=${NODE_OF_UNITS} `, `=${node} `))
+      return path
+    })
+}
+
+function installedPath(name: string): string {
+  if (name === 'chio.sysusers') return '/etc/sysusers.d/chio.conf'
+  if (name === 'chio.tmpfiles') return '/etc/tmpfiles.d/chio.conf'
+  return join(UNITS, name)
+}
+
+/** Whole or not at all: written beside its place and renamed. */
+function place(path: string, content: string | Uint8Array): void {
+  mkdirSync(dirname(path), { recursive: true })
+  const fresh = `${path}.new`
+  rmSync(fresh, { force: true })
+  writeFileSync(fresh, content, { flag: 'wx', mode: 0o644 })
+  chmodSync(fresh, 0o644)
+  renameSync(fresh, path)
+}
+
+/** A machine that runs systemd learns of the units now, makes the users and the directories of the sockets. */
+function reload(): boolean {
+  if (!existsSync(BOOTED_WITH_SYSTEMD)) return false
+  for (const [program, ...args] of [
+    ['systemctl', 'daemon-reload'],
+    ['systemd-sysusers', 'chio.conf'],
+    ['systemd-tmpfiles', '--create', 'chio.conf'],
+  ] as const) {
+    execFileSync(program, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+  }
+  return true
+}
