@@ -47,10 +47,20 @@ function isInstalled(root, place, wanted, installed) {
   return sameBytes && existsSync(join(root, place, 'package.json'))
 }
 
-/** Whether the one package with a native part was compiled for this Node and this processor. */
-function nativePackageLoads() {
+/** The packages that compile something, and what they make. */
+const NATIVE_PARTS = [
+  'better-sqlite3/build/Release/better_sqlite3.node',
+  'unix-dgram/build/Release/unix_dgram.node',
+]
+
+/**
+ * Whether every package with a native part was compiled for this Node and this processor.
+ * @param {string} root
+ */
+export function nativePackagesLoad(root) {
+  const load = createRequire(join(root, 'package.json'))
   try {
-    createRequire(join(ROOT, 'package.json'))('better-sqlite3/build/Release/better_sqlite3.node')
+    for (const part of NATIVE_PARTS) load(part)
     return true
   } catch {
     return false // never compiled, interrupted, or compiled for another Node: `npm ci` mends each
@@ -59,7 +69,7 @@ function nativePackageLoads() {
 
 /** Installs the locked packages where they are not there. */
 export async function provideNodeModules() {
-  if (firstStalePackage(ROOT) === undefined && nativePackageLoads()) return false
+  if (firstStalePackage(ROOT) === undefined && nativePackagesLoad(ROOT)) return false
   await runLongStep({
     title: 'installing the locked packages (npm ci; better-sqlite3 compiles here, which takes over a minute)',
     patience: 'better-sqlite3 is compiling, one large C file',

@@ -16,6 +16,7 @@ export const NEEDED_PROGRAMS = new Map([
   ['setpriv', 'util-linux'],
   ['unshare', 'util-linux'],
   ['openssl', 'openssl'],
+  ['systemd-analyze', 'systemd'],
 ])
 
 /**

@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { firstStalePackage } from '../../scripts/setup/node-modules.mjs'
+import { firstStalePackage, nativePackagesLoad } from '../../scripts/setup/node-modules.mjs'
 
 const A = { version: '1.0.0', integrity: 'sha512-a' }
 const LOCKED = { '': { version: '0.1.0' }, 'node_modules/a': A, 'node_modules/o': { ...A, optional: true } }
@@ -39,4 +40,21 @@ test.each([
   ],
 ])('installs again when %s', (_what, installed, present) => {
   expect(staleIn(LOCKED, installed, ['.', ...present])).toBeDefined()
+})
+
+test.each([
+  ['better-sqlite3', 'better_sqlite3'],
+  ['unix-dgram', 'unix_dgram'],
+])('installs again when %s was not compiled', (name, part) => {
+  const here = fileURLToPath(new URL('../..', import.meta.url))
+  expect(nativePackagesLoad(here)).toBe(true)
+  const root = mkdtempSync(join(tmpdir(), 'chio-modules-'))
+  onTestFinished(() => rmSync(root, { recursive: true }))
+  mkdirSync(join(root, 'node_modules'))
+  writeFileSync(join(root, 'package.json'), '{}')
+  for (const other of ['better-sqlite3', 'unix-dgram'])
+    if (other !== name) symlinkSync(join(here, 'node_modules', other), join(root, 'node_modules', other))
+  mkdirSync(join(root, 'node_modules', name, 'build', 'Release'), { recursive: true })
+  writeFileSync(join(root, 'node_modules', name, compiled), 'interrupted')
+  expect(nativePackagesLoad(root)).toBe(false)
 })

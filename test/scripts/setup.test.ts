@@ -69,7 +69,7 @@ describe('the set-up', () => {
     addProgram('python3', '')
     addProgram('make', '')
     const result = runNode('scripts/setup.mjs')
-    const names = 'bubblewrap g++ strace util-linux openssl'
+    const names = 'bubblewrap g++ strace util-linux openssl systemd'
     expect(result.status).toBe(1)
     expect(result.stderr).toBe(
       `setup: missing from this system: ${names}; run "sudo apt-get update && sudo apt-get install -y ${names}" and then this again\n`,
@@ -88,10 +88,12 @@ describe('the set-up', () => {
       const lines = readFileSync(asked, 'utf8').trim().split('\n')
       expect(lines.map(line => line.replace(/^-q -o \S+ /, ''))).toEqual([
         'update',
-        'install -y --no-install-recommends bubblewrap strace openssl',
+        'install -y --no-install-recommends bubblewrap strace openssl systemd',
       ])
-      expect(result.stdout).toContain('setup: installing bubblewrap, strace, openssl (apt-get install) …\n')
-      expect(result.stderr).toContain('setup: missing from this system: bubblewrap strace openssl;')
+      expect(result.stdout).toContain(
+        'setup: installing bubblewrap, strace, openssl, systemd (apt-get install) …\n',
+      )
+      expect(result.stderr).toContain('setup: missing from this system: bubblewrap strace openssl systemd;')
       expect(result.status).toBe(1)
     },
   )
