@@ -23,6 +23,7 @@ export async function showStatus(options: CommonOptions): Promise<void> {
   print(options, document, [
     `state   ${layout.state} (${layoutName})`,
     `broker  ${'error' in broker ? broker.error : slotLine(broker)}`,
+    ...('error' in broker ? [] : decliningLines(broker)),
     `kernel  ${'error' in kernel ? kernel.error : `serving, owner epoch ${kernel.ownerEpoch}, ${kernel.waiting} waiting to settle`}`,
     ...(separate ? [] : [SINGLE_USER_SENTENCE]),
   ])
@@ -36,6 +37,23 @@ async function answerOf<T>(ask: () => Promise<T>): Promise<T | { error: string }
     if (!isBrokerError(error)) throw error
     return { error: error.message }
   }
+}
+
+/** What the broker declines before the slot, and for how much longer. */
+function decliningLines({ declining }: SlotStatus): string[] {
+  const grants = declining.grants.map(
+    ({ abandoned, parentCapabilityId, retryAfterMs }) =>
+      `        grant ${parentCapabilityId}: ${abandoned} preparations abandoned in a row; ${waitText(retryAfterMs)}`,
+  )
+  const providers = declining.providers.map(
+    ({ hangs, host, method, port, retryAfterMs }) =>
+      `        provider ${method} ${host}:${port}: hung ${hangs} times in a row; ${waitText(retryAfterMs)}`,
+  )
+  return [...grants, ...providers]
+}
+
+function waitText(retryAfterMs: number): string {
+  return retryAfterMs === 0 ? 'the next preparation is taken' : `declined for ${retryAfterMs} ms more`
 }
 
 function slotLine(slot: SlotStatus): string {

@@ -29,6 +29,7 @@ import { Refused } from './refused.js'
 import type { RefusalReason } from './refusals.js'
 import { serveConnection } from './serve.js'
 import { SlotDesk } from './slot-desk.js'
+import { SlotGuard } from './slot-guard.js'
 import { ResponseVault } from './stored-responses.js'
 import { SupervisedBroker } from './supervised-broker.js'
 
@@ -101,6 +102,7 @@ class RunningBroker implements Broker {
     const credentials = new CredentialVault(masterKey, config.tenantScope)
     const responses = new ResponseVault(masterKey)
     masterKey.fill(0)
+    const guard = new SlotGuard(clock, config.providerTimeoutCeilingMs)
     const recorder = new Recorder({ store, clock, receiptKey, responses, log })
     this.#parts = {
       config,
@@ -115,7 +117,7 @@ class RunningBroker implements Broker {
       calls: new CallPlaces(),
       atCutpoint,
       authority: new AuthorityClient({ config, clock, key: receiptKey }),
-      desk: new SlotDesk({ clock, recorder, log, decryptions: () => credentials.decryptions }),
+      desk: new SlotDesk({ clock, recorder, log, guard, decryptions: () => credentials.decryptions }),
       localProviders: new LocalProviders(config.localProviders),
       resolver: new PublicResolver(options.lookupHost),
       isStopping: () => this.#stopping,

@@ -17,7 +17,7 @@ import { signExecution } from './receipts.js'
 import type { Recording } from './recorder.js'
 import { recordedFrame } from './replay.js'
 import { refusedBy } from './refused-by.js'
-import { refusalRow } from './refusals.js'
+import { refusalRow, type RefusalReason } from './refusals.js'
 import { namesOf } from './slot-desk.js'
 import type { StoredResponse } from './stored-responses.js'
 import { within } from './within.js'
@@ -51,7 +51,9 @@ async function dispatchOf(
   parts.atCutpoint('capture.told')
   const { provider } = preparation
   if (provider === undefined) throw new TypeError('prepared provider: expected one, got none')
+  preparation.awaitsProvider = true
   const connection = await preparation.orEnded(provider.alive())
+  preparation.awaitsProvider = false
   return commitPrepared(parts, preparation, { terms, capture, connection })
 }
 
@@ -125,7 +127,7 @@ async function finishWith(
   parts: BrokerParts,
   preparation: Preparation,
   recording: Recording<unknown>,
-  reason: string,
+  reason: RefusalReason | 'completed',
 ): Promise<void> {
   recording.durable.then(
     () => preparation.settle(),

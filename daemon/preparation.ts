@@ -56,6 +56,8 @@ export class Preparation {
   attempt: AttemptRecord | undefined
   terms: PreparedTerms | undefined
   provider: PreparedProvider | undefined
+  /** Whether everything else is done and only the provider's connection is waited for. */
+  awaitsProvider = false
   /** Its signed failure on the way to the disk, when it ended before its dispatch commit. */
   recording: Recording<BrokerExecuteFailure> | undefined
   /** Until when its end may be awaited: the prepared deadline, after the commit the provider's. */

@@ -13,8 +13,9 @@ import { type BrokerLog, faultFields } from './log.js'
 import { type Candidate, Preparation } from './preparation.js'
 import { PreparedSlot } from './prepared-slot.js'
 import type { Recorder, Recording } from './recorder.js'
-import { refusalRow } from './refusals.js'
+import { refusalRow, type RefusalReason } from './refusals.js'
 import { Refused } from './refused.js'
+import type { SlotGuard } from './slot-guard.js'
 
 /** How often a connector that cannot be heard is looked at: half of what its end may take to be noticed. */
 const CONNECTOR_LOOK_MS = 10
@@ -24,6 +25,7 @@ export interface DeskParts {
   readonly clock: Clock
   readonly recorder: Recorder
   readonly log: BrokerLog
+  readonly guard: SlotGuard
   readonly decryptions: () => number
 }
 
@@ -48,8 +50,12 @@ export class SlotDesk {
     return this.#holder?.attemptId === attemptId ? this.#holder : undefined
   }
 
-  /** Claims the slot; a holder past its deadline is ended on the spot. @throws Refused `slot_held`. */
+  /**
+   * Claims the slot; a holder past its deadline is ended on the spot.
+   * @throws Refused `slot_held`, or `grant_backed_off` or `provider_paused` where the guard lets nobody through.
+   */
   claim(candidate: Candidate): Preparation {
+    this.#parts.guard.assertMayClaim(candidate.execute)
     this.#evictExpired()
     const permit = this.#slot.claim()
     if (permit === undefined) throw new Refused('slot_held', 'one that is held')
@@ -88,6 +94,7 @@ export class SlotDesk {
   ): Recording<BrokerExecuteFailure> | undefined {
     if (preparation.isCommitted || !preparation.endWith(refused)) return undefined
     const { attempt, candidate, phase, progress } = preparation
+    this.#parts.guard.ended(preparation, refused.reason)
     this.#free(preparation, refused.reason)
     if (phase === 'waiting') candidate.connection.closeNow()
     this.#parts.log.warn(
@@ -108,17 +115,20 @@ export class SlotDesk {
   }
 
   /** The recorded end of a dispatched execution frees the slot. */
-  finish(preparation: Preparation, reason: string): void {
+  finish(preparation: Preparation, reason: RefusalReason | 'completed'): void {
+    if (reason === 'completed') this.#parts.guard.completed(preparation)
+    else this.#parts.guard.failed(preparation, reason)
     this.#free(preparation, reason)
   }
 
   status(): SlotStatus {
-    const { clock, decryptions } = this.#parts
+    const { clock, decryptions, guard } = this.#parts
     const holder = this.#holder
     const shared = {
+      declining: guard.declining(),
       decryptions: decryptions(),
       lastRelease: this.#lastRelease,
-      schema: 'chio.broker-slot-status.v1',
+      schema: 'chio.broker-slot-status.v2',
     } as const
     if (holder === undefined) return { ...NOBODY, ...shared }
     const { peer } = holder.candidate

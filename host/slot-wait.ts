@@ -6,7 +6,7 @@ import { type Preparation, prepareDispatchConnection } from '../client/prepare.j
 import type { Clock } from '../protocol/clock.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { type AdmittedOperation, authorize, type ReservedOperation } from './admission.js'
-import { explainedDecline } from './decline.js'
+import { backOffSentence, explainedDecline } from './decline.js'
 import type { HostSession } from './session.js'
 
 const PAUSE_MS = 50
@@ -58,7 +58,7 @@ export async function prepareWithin(
       return await prepareDispatchConnection(session.pins.broker, attempt, session.clock)
     } catch (error) {
       if (!isHeld(error)) throw await explainedDecline(session, admitted, error)
-      if (session.clock.bootNs() >= deadlineBootNs) throw await slotHeld(session, error)
+      if (session.clock.bootNs() >= deadlineBootNs) throw await slotHeld(session, admitted, error)
     }
     await sleep(PAUSE_MS)
     attempt = (await authorize(session, reservation)).prepare
@@ -66,8 +66,14 @@ export async function prepareWithin(
 }
 
 /** The decline with what the broker says of the holder: who it is and how long it can last. */
-async function slotHeld(session: HostSession, cause: unknown): Promise<BrokerError> {
+async function slotHeld(
+  session: HostSession,
+  admitted: AdmittedOperation,
+  cause: unknown,
+): Promise<BrokerError> {
   const slot = await session.broker.slotStatus().catch(() => undefined)
+  const backOff = slot === undefined ? undefined : backOffSentence(slot, admitted)
+  if (backOff !== undefined) return new BrokerError('conflict', backOff, { outcome: 'not_started', cause })
   const who =
     slot?.connector == null ? '' : ` by connector pid ${slot.connector.pid} uid ${slot.connector.uid}`
   const left = slot?.leftMs == null ? '' : `, at most ${slot.leftMs} ms more`

@@ -1,6 +1,7 @@
 // What the broker says of its slot and of one attempt. Both are authorized by the peer check alone
 // and hold identifiers, times, digests and lengths, never content.
 import {
+  array,
   boolean,
   digest,
   type Infer,
@@ -13,6 +14,7 @@ import {
   text,
 } from './codec.js'
 import { ATTEMPT_STATES } from './attempt-states.js'
+import { MAXIMUM_DECLINING, MAXIMUM_HOST_BYTES } from './limits.js'
 import { Count, UnixMs } from './unix-time.js'
 
 export const SLOT_STATES = ['checking', 'executing', 'free', 'waiting'] as const
@@ -31,16 +33,38 @@ export const SlotRelease = object({
   releasedAtUnixMs: UnixMs,
 })
 
+/** A grant whose preparations held the slot in vain; 0 left: its next preparation is taken. */
+export const DecliningGrant = object({
+  abandoned: Count,
+  parentCapabilityId: identifier(),
+  retryAfterMs: Count,
+})
+export type DecliningGrant = Infer<typeof DecliningGrant>
+
+/** A destination that hangs, without its path; 0 left: the next preparation is the probe. */
+export const DecliningProvider = object({
+  hangs: Count,
+  host: text({ minBytes: 1, maxBytes: MAXIMUM_HOST_BYTES }),
+  method: text({ minBytes: 1, maxBytes: 16 }),
+  port: integer({ min: 1, max: 65_535 }),
+  retryAfterMs: Count,
+})
+export type DecliningProvider = Infer<typeof DecliningProvider>
+
 export const SlotStatus = object({
   ageMs: nullable(Count),
   attemptId: nullable(identifier()),
   connector: nullable(object({ pid: Count, uid })),
   deadlineLimit: nullable(oneOf(...DEADLINE_LIMITS)),
+  declining: object({
+    grants: array(DecliningGrant, { max: MAXIMUM_DECLINING }),
+    providers: array(DecliningProvider, { max: MAXIMUM_DECLINING }),
+  }),
   decryptions: Count,
   lastRelease: nullable(SlotRelease),
   leftMs: nullable(Count),
   operationId: nullable(identifier()),
-  schema: literal('chio.broker-slot-status.v1'),
+  schema: literal('chio.broker-slot-status.v2'),
   state: oneOf(...SLOT_STATES),
 })
 export type SlotStatus = Infer<typeof SlotStatus>

@@ -53,16 +53,22 @@ export class FaultyClock implements Clock {
   }
 }
 
-/** The machine's own time, with a wall clock that a test steps. */
+/** The machine's own time, with a wall clock that a test steps, and a boot clock that it lets run on. */
 export class SteppedClock implements Clock {
   #stepMs = 0
+  #ranOnMs = 0
 
   unixMs(): number {
     return Date.now() + this.#stepMs
   }
 
   bootNs(): bigint {
-    return bootTimeNs()
+    return bootTimeNs() + BigInt(this.#ranOnMs) * 1_000_000n
+  }
+
+  /** Lets the boot clock alone run on: what waits for it has waited. */
+  runOn(milliseconds: number): void {
+    this.#ranOnMs += milliseconds
   }
 
   step(milliseconds: number): void {

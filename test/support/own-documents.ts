@@ -174,11 +174,15 @@ export function ownDocuments(): readonly OwnDocument[] {
       attemptId: registration.ids.attemptId,
       connector: { pid: 4242, uid: 1000 },
       deadlineLimit: 'lifetime',
+      declining: {
+        grants: [{ abandoned: 4, parentCapabilityId: 'grant-own', retryAfterMs: 1_000 }],
+        providers: [{ hangs: 3, host: 'api.example.com', method: 'POST', port: 443, retryAfterMs: 0 }],
+      },
       decryptions: 0,
       lastRelease: { attemptId: null, reason: 'end_of_stream', releasedAtUnixMs: NOW * 1000 },
       leftMs: 29_988,
       operationId: OPERATION_ID,
-      schema: 'chio.broker-slot-status.v1',
+      schema: 'chio.broker-slot-status.v2',
       state: 'waiting',
     }),
     document('attempt-status', AttemptStatus, {

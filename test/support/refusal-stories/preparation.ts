@@ -4,17 +4,19 @@ import { attemptEnvelope } from '../../../client/broker-client.js'
 import { encodeRequest } from '../../../protocol/envelope.js'
 import { encodeFrame } from '../../../protocol/frame.js'
 import type { RefusalReason } from '../../../daemon/refusals.js'
+import { ABANDONED_BEFORE_BACK_OFF, ABANDONED_MS_BEFORE_BACK_OFF } from '../../../protocol/limits.js'
 import { signingKey } from '../../../protocol/keys.js'
 import { closeDescriptor } from '../../../native/index.js'
 import { inOrder, rejected } from '../authority.js'
 import type { BrokerWorld, WorldOptions } from '../broker-world.js'
-import { FaultyClock } from '../clock.js'
+import { FaultyClock, SteppedClock } from '../clock.js'
 import { orphanedConnector } from '../orphaned-connector.js'
-import { ask, connectRaw, type Seen, seenOn, write } from '../raw-broker.js'
+import { ask, connectRaw, type Seen, seenOn, soonBootNs, write } from '../raw-broker.js'
 import { type AttemptOptions, TENANT, type TestAttempt } from '../test-attempt.js'
 import { type Stories, story } from './story.js'
 
 const clock = new FaultyClock()
+const boot = new SteppedClock()
 const stranger = signingKey(Buffer.alloc(32, 9))
 const envelopeOf = (attempt: TestAttempt) =>
   attemptEnvelope('prepare_connection', attempt.authorized('prepare'), TENANT)
@@ -98,6 +100,27 @@ export const PREPARATION_STORIES: Stories = {
     async world => ({ seen: (await declined(world, world.attempt())).seen }),
     { callerOfClients: stranger.publicKey },
   ),
+  'grant_backed_off at preparation': story(
+    async world => {
+      const options = { grantId: 'grant-of-an-abuser' }
+      for (let count = 0; count < ABANDONED_BEFORE_BACK_OFF; count += 1) {
+        const { preparation } = await world.prepared(options)
+        boot.runOn(ABANDONED_MS_BEFORE_BACK_OFF / 2)
+        preparation.stream.close()
+        while (world.broker.slotStatus().state !== 'free') await delay(5)
+      }
+      return { seen: (await declined(world, await registered(world, options))).seen }
+    },
+    { clock: boot },
+  ),
+  'provider_paused at preparation': story(async world => {
+    world.provider.behave(() => undefined)
+    while (world.broker.slotStatus().declining.providers.length === 0) {
+      const attempt = await world.prepared({ timeoutMs: 200 })
+      await attempt.preparation.stream.submit(soonBootNs())
+    }
+    return { seen: (await declined(world, await registered(world, { timeoutMs: 200 }))).seen }
+  }),
   'slot_held at preparation': story(async world => {
     const holder = await world.prepared()
     const { seen } = await declined(world, await registered(world))
