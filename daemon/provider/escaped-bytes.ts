@@ -22,8 +22,8 @@ const NOT_A_BYTE = 256
 /** A set of bytes: 1 where a byte belongs to it. */
 export type ByteSet = Uint8Array
 
-/** Signs escaped more often than this are not followed: `%252541` is twice more. */
-const MAXIMUM_DOUBLINGS = 3
+/** Signs escaped more often than this are not followed: `%252541` is escaped twice more than `%41`. */
+export const MAXIMUM_DOUBLINGS = 3
 
 /**
  * One escape as a number, so that a pass over megabytes allocates nothing: its length in the low six
@@ -44,14 +44,19 @@ export function byteSet(bytes: Iterable<number>): ByteSet {
 const SIGNS = byteSet([PERCENT, BACKSLASH, AMPERSAND])
 
 /**
- * The escape that opens at a position, or `NO_ESCAPE`. Doubled: a sign that is itself escaped counts as one
- * sign, as in `%2541`, `\\u0041` or `&amp;#65;`.
+ * The escape that opens at a position, or `NO_ESCAPE`. With doublings a sign that is itself escaped, as often or
+ * less, counts as one sign: `%2541`, `\\u0041`, `&amp;#65;`.
  */
-export function escapeAt(bytes: Uint8Array, at: number, isDoubled = false): PackedEscape {
+export function escapeAt(bytes: Uint8Array, at: number, doublings = 0): PackedEscape {
   const sign = bytes[at] as number
-  const signAt = isDoubled ? behindDoublings(bytes, at, sign) : at
-  const escape = escapeOf(bytes, signAt, sign)
-  return escape === NO_ESCAPE ? NO_ESCAPE : escape + signAt - at
+  let escape = NO_ESCAPE
+  // The longest reading wins: `%2525` is a percent sign where `%252541` is a letter.
+  for (let times = doublingsAt(bytes, at, doublings); escape === NO_ESCAPE && times >= 0; times--) {
+    const skipped = times * (DOUBLING[sign]?.length ?? 0)
+    escape = escapeOf(bytes, at + skipped, sign)
+    if (escape !== NO_ESCAPE) return escape + skipped
+  }
+  return NO_ESCAPE
 }
 
 /** The last byte of the sign takes the place of the sign. */
@@ -75,14 +80,20 @@ const DOUBLING: Readonly<Record<number, Uint8Array>> = {
   [AMPERSAND]: Buffer.from('amp;'),
 }
 
-function behindDoublings(bytes: Uint8Array, at: number, sign: number): number {
-  const doubling = DOUBLING[sign]
-  if (doubling === undefined) return at
-  let last = at
-  for (let times = 0; times < MAXIMUM_DOUBLINGS && standsAt(bytes, last + 1, doubling); times++) {
-    last += doubling.length
-  }
-  return last
+/** How often the sign here is escaped again, at most so often. */
+function doublingsAt(bytes: Uint8Array, at: number, maximum: number): number {
+  const doubling = maximum === 0 ? undefined : DOUBLING[bytes[at] as number]
+  if (doubling === undefined) return 0
+  let times = 0
+  while (times < maximum && standsAt(bytes, at + 1 + times * doubling.length, doubling)) times++
+  return times
+}
+
+/** Signs that are escaped so many times more: without one of these no doubled escape stands in a text. */
+export function doubledSigns(times: number): Buffer[] {
+  return Object.entries(DOUBLING).map(([sign, doubling]) =>
+    Buffer.concat([Uint8Array.of(Number(sign)), ...Array.from({ length: times }, () => doubling)]),
+  )
 }
 
 function standsAt(bytes: Uint8Array, at: number, wanted: Uint8Array): boolean {
@@ -94,12 +105,12 @@ function standsAt(bytes: Uint8Array, at: number, wanted: Uint8Array): boolean {
  * The signs whose escapes stand for a wanted byte somewhere. Ordinary text has many escapes and hardly one
  * of them: `\"`, `\n`, `%20` and `&amp;` hide no token.
  */
-export function signsHiding(bytes: Uint8Array, wanted: ByteSet, isDoubled = false): number[] {
+export function signsHiding(bytes: Uint8Array, wanted: ByteSet, doublings = 0): number[] {
   const found = new Set<number>()
   for (let at = 0; at < bytes.length; at++) {
     const sign = bytes[at] as number
     if (SIGNS[sign] === 0) continue
-    const escape = escapeAt(bytes, at, isDoubled)
+    const escape = escapeAt(bytes, at, doublings)
     if (escape !== NO_ESCAPE && wanted[unitOf(escape)] === 1) found.add(sign)
   }
   return [...found]

@@ -7,7 +7,17 @@
 
 import type { HeaderField } from '../../protocol/destination.js'
 import type { CredentialPlacement } from '../../protocol/placement.js'
-import { type ByteSet, byteSet, escapeAt, lengthOf, NO_ESCAPE, signsHiding, unitOf } from './escaped-bytes.js'
+import {
+  type ByteSet,
+  byteSet,
+  doubledSigns,
+  escapeAt,
+  MAXIMUM_DOUBLINGS,
+  lengthOf,
+  NO_ESCAPE,
+  signsHiding,
+  unitOf,
+} from './escaped-bytes.js'
 import { lowerCaseBytes } from './secret-encodings.js'
 import { type Pattern, type PatternForm, patternsOf } from './secret-patterns.js'
 
@@ -19,8 +29,10 @@ const MINIMUM_WRAPPED_BYTES = 16
 const BLANKS = byteSet([0x00, 0x09, 0x0a, 0x0d, 0x20])
 /** Without one of these nothing is wrapped. */
 const WRAPPING = [0x00, 0x0a, 0x0d]
-/** How the sign of an escape is written when it is escaped itself. */
-const DOUBLED_SIGNS = ['%25', '\\\\', '&amp;'].map(sign => Buffer.from(sign))
+const LEVELS = Array.from({ length: MAXIMUM_DOUBLINGS }, (_unused, at) => at + 1).map(doublings => ({
+  doublings,
+  signs: doubledSigns(doublings),
+}))
 
 export class SecretScan {
   readonly #secret: Buffer
@@ -87,17 +99,22 @@ export class SecretScan {
     const signs = signsHiding(bytes, this.#bytesOfSecret)
     const readings = signs.map(sign => byteSet([sign]))
     if (signs.length > 1) readings.push(byteSet(signs))
-    if (readings.some(reading => this.#findUnescaped(bytes, reading, false))) return true
-    if (!DOUBLED_SIGNS.some(sign => bytes.includes(sign))) return false
-    const doubled = signsHiding(bytes, this.#bytesOfSecret, true)
-    return doubled.length > 0 && this.#findUnescaped(bytes, byteSet([...signs, ...doubled]), true)
+    if (readings.some(reading => this.#findUnescaped(bytes, reading, 0))) return true
+    return LEVELS.some(
+      level => level.signs.some(sign => bytes.includes(sign)) && this.#hidesDoubled(bytes, level.doublings),
+    )
   }
 
-  #findUnescaped(bytes: Uint8Array, signs: ByteSet, isDoubled: boolean): boolean {
+  #hidesDoubled(bytes: Uint8Array, doublings: number): boolean {
+    const signs = signsHiding(bytes, this.#bytesOfSecret, doublings)
+    return signs.length > 0 && this.#findUnescaped(bytes, byteSet(signs), doublings)
+  }
+
+  #findUnescaped(bytes: Uint8Array, signs: ByteSet, doublings: number): boolean {
     let matched = 0
     for (let at = 0; at < bytes.length; ) {
       const byte = bytes[at] as number
-      const escape = signs[byte] === 1 ? escapeAt(bytes, at, isDoubled) : NO_ESCAPE
+      const escape = signs[byte] === 1 ? escapeAt(bytes, at, doublings) : NO_ESCAPE
       const unit = escape === NO_ESCAPE ? byte : unitOf(escape)
       at += escape === NO_ESCAPE ? 1 : lengthOf(escape)
       while (matched > 0 && this.#secret[matched] !== unit) matched = this.#borders[matched - 1] as number
