@@ -16,6 +16,8 @@ const BUDGET_MS = 20_000
 export interface GrantedHost {
   readonly session: HostSession
   readonly grant: Grant
+  /** The grant's own unless said. */
+  readonly timeoutMs?: number
 }
 
 /** Times one step under its name; the default takes no notice. */
@@ -24,11 +26,11 @@ export const untimed: StepTimer = (_name, step) => step()
 
 /** Steps 1 and 2: reserved, signed, authorized, registered. */
 export async function admit(
-  { session, grant }: GrantedHost,
+  { session, grant, timeoutMs = grant.maximumTimeoutMs }: GrantedHost,
   body: Uint8Array,
   timed: StepTimer = untimed,
 ): Promise<AdmittedOperation> {
-  const request = buildRequest(grant, { grantId: grant.grantId, body, headers: [] })
+  const request = buildRequest(grant, { grantId: grant.grantId, body, headers: [], timeoutMs })
   const reservation = await timed('reserve', () => reserve(session, request, grant.grantId))
   const admitted = await timed('authorize', () => authorize(session, reservation))
   await timed('register', () => session.broker.register(admitted.register))

@@ -107,7 +107,7 @@ export class CrashWorld {
 
   /** An order for a host: this body, by a tool or the default one. */
   order(body: string, tool: readonly string[] = [nativePath('chio-exec')]) {
-    return { grantId: this.grant.grantId, body, tool, timeoutMs: TIMEOUT_MS }
+    return { grantId: this.grant.grantId, body, tool, timeoutMs: TIMEOUT_MS, aheadMs: this.#aheadMs }
   }
 
   /** What relates the operations of a body to it. */

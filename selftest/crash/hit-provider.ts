@@ -4,7 +4,7 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { LocalProvider } from '../../system/installation-plan.js'
 import { makeAuthority } from '../certificates.js'
 
@@ -18,6 +18,8 @@ export interface Hit {
   readonly times: number
   /** For whoever answers otherwise: nothing is added to an answer that was begun, or to a connection that was dropped. */
   readonly response: ServerResponse
+  /** Ends its connection with a TCP reset. */
+  readonly reset: () => void
 }
 
 /** Acts after the count and before the answer. What it throws drops the connection. */
@@ -49,12 +51,18 @@ class CountingProvider implements HitProvider {
   #behaviour: HitBehaviour = () => undefined
   readonly #caPem: string
   readonly #server: Server
+  /** A TLS socket cannot reset; the TCP socket beneath it can. */
+  readonly #sockets = new Map<number | undefined, Socket>()
 
   constructor() {
     const authority = makeAuthority()
     const { certPem: cert, keyPem: key } = authority.issue([`DNS:${HOST}`])
     this.#caPem = authority.certPem
     this.#server = createServer({ cert, key }, (request, response) => void this.#serve(request, response))
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.set(socket.remotePort, socket)
+      socket.once('close', () => this.#sockets.delete(socket.remotePort))
+    })
   }
 
   get total(): number {
@@ -99,7 +107,8 @@ class CountingProvider implements HitProvider {
     const times = (this.hits.get(body) ?? 0) + 1
     this.hits.set(body, times)
     try {
-      await this.#behaviour({ body, times, response })
+      const reset = (): void => void this.#sockets.get(request.socket.remotePort)?.resetAndDestroy()
+      await this.#behaviour({ body, times, response, reset })
       if (!response.headersSent && !response.destroyed) answer(response)
     } catch {
       response.destroy()

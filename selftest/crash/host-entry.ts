@@ -38,9 +38,10 @@ const { cage: identity } = readIdentities(layout.identities)
 
 async function obey(order: HostOrder): Promise<void> {
   standsAt = order.standsAt
+  if (order.aheadMs !== undefined) steering.aheadMs = order.aheadMs
   if (order.way !== undefined) {
-    const { grantId, body, way, waitForSlotMs = 0 } = order
-    return say({ told: await runPlain(session, { grantId, body, way, waitForSlotMs }) })
+    const { grantId, body, way, timeoutMs, waitForSlotMs = 0 } = order
+    return say({ told: await runPlain(session, { grantId, body, way, timeoutMs, waitForSlotMs }) })
   }
   const [program = '', ...args] = order.tool
   try {

@@ -16,6 +16,8 @@ export interface HostOrder {
   readonly body: string
   readonly tool: readonly string[]
   readonly timeoutMs: number
+  /** How far the clocks of its world are ahead. */
+  readonly aheadMs?: number
   readonly waitForSlotMs?: number
   /** Stands still there until it is told to go on. */
   readonly standsAt?: string

@@ -8,7 +8,7 @@ import type { KernelLog } from '../../kernel/kernel-context.js'
 import { startKernel } from '../../kernel/start-kernel.js'
 import { MAXIMUM_REQUEST_FRAME_BYTES, MAXIMUM_RESPONSE_FRAME_BYTES } from '../../protocol/limits.js'
 import { startupHygiene } from '../../system/startup.js'
-import { entryArguments } from './entry-arguments.js'
+import { entryArguments, startedOrSaid } from './entry-arguments.js'
 
 const STANDARD_ERROR = 2
 
@@ -18,14 +18,16 @@ const config = readKernelConfig(path)
 const keys = Object.fromEntries(Object.entries(keyFiles).map(([name, file]) => [name, { file }]))
 const log: KernelLog = event => void writeSync(STANDARD_ERROR, `${JSON.stringify(event)}\n`)
 const { atCutpoint, clock } = steering
-const kernel = await startKernel({
-  atCutpoint,
-  clock,
-  config,
-  keys: readKernelKeys(keys as KeyChoices),
-  log,
-  records: new BrokerRecordsClient(brokerPins(config), clock),
-})
+const kernel = await startedOrSaid(() =>
+  startKernel({
+    atCutpoint,
+    clock,
+    config,
+    keys: readKernelKeys(keys as KeyChoices),
+    log,
+    records: new BrokerRecordsClient(brokerPins(config), clock),
+  }),
+)
 steering.obey()
 process.on('SIGTERM', () => void kernel.close().then(() => process.exit(0)))
 log({ level: 'info', event: 'ready' })

@@ -61,6 +61,11 @@ export class Steering {
     this.#wallAheadMs += stepWallMs
   }
 
+  /** How far the clock is ahead of the machine's. */
+  set aheadMs(aheadMs: number) {
+    this.#aheadMs = aheadMs
+  }
+
   /** Obeys until standard input ends. */
   obey(): void {
     createInterface({ input: process.stdin }).on('line', line => {

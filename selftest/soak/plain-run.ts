@@ -22,6 +22,7 @@ export interface PlainRun {
   readonly grantId: string
   readonly body: string
   readonly way: PlainWay
+  readonly timeoutMs: number
   readonly waitForSlotMs: number
 }
 
@@ -32,7 +33,7 @@ const SLOT_PAUSE_MS = 10
 export async function runPlain(session: HostSession, run: PlainRun): Promise<Told> {
   try {
     const grant = await grantOf(session, run.grantId)
-    const admitted = await plain.admit({ session, grant }, Buffer.from(run.body))
+    const admitted = await plain.admit({ session, grant, timeoutMs: run.timeoutMs }, Buffer.from(run.body))
     return toldByRun({ outcome: await executePlain(session, admitted, run) })
   } catch (error) {
     return toldByError(error)
