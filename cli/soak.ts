@@ -14,7 +14,6 @@ const LONGEST_MINUTES = 1_440
 const LARGEST_COUNT = 1_000_000
 const SEEDS = 2 ** 32
 const CLIENTS = 3
-const TOLD_EVERY = 500
 
 interface Arguments {
   readonly work: { readonly minutes: number } | { readonly count: number }
@@ -33,9 +32,7 @@ async function soak(): Promise<void> {
 async function flat(count: number) {
   const document = await runFlat({
     count,
-    onProgress(phase, done) {
-      if (done % TOLD_EVERY === 0) console.error(`${done} ${phase}`)
-    },
+    onProgress: (phase, done, looks) => console.error(`${done} ${phase}: ${JSON.stringify(looks)}`),
   })
   return { document, lines: flatTable(document) }
 }

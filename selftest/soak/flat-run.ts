@@ -17,7 +17,8 @@ export type FlatPhase = 'executed' | 'refused'
 export interface FlatOptions {
   /** Executions, and then as many refusals. */
   readonly count: number
-  readonly onProgress?: (phase: FlatPhase, done: number) => void
+  /** Told now and then, with a look at every process. */
+  readonly onProgress?: (phase: FlatPhase, done: number, looks: Looks) => void
 }
 
 /** One process in one phase: after the warm-up, and in the end. */
@@ -45,6 +46,7 @@ const REFUSED_WAYS = PLAIN_WAYS.filter(way => way !== 'submitted')
 const LEAST_WARM_UP = 60
 /** What a process may hold more at one look than at another without a leak: a connection that is just being closed. */
 const LOOKS = 20
+const LOOK_EVERY = 500
 const LOOK_MS = 25
 
 /** Bytes of the heap that may come to stay for each operation of a long run, and those of any run at all. */
@@ -53,7 +55,7 @@ const HEAP_BYTES_ANY = 2 * 1024 * 1024
 /** The allocator and the page cache of SQLite keep what they once had. */
 const RSS_BYTES_ANY = 48 * 1024 * 1024
 
-type Looks = Readonly<Record<FlatProcess, Measured>>
+export type Looks = Readonly<Record<FlatProcess, Measured>>
 
 export async function runFlat(options: FlatOptions): Promise<FlatReport> {
   const startedBootNs = systemClock.bootNs()
@@ -93,7 +95,7 @@ class FlatRun {
     const first = await this.#look()
     for (let done = 1; done <= count; done += 1) {
       await this.#operation(phase)
-      onProgress?.(phase, done)
+      if (done % LOOK_EVERY === 0) onProgress?.(phase, done, await this.#lookOnce())
     }
     const last = await this.#look(first)
     return FLAT_PROCESSES.map(process => ({ phase, process, first: first[process], last: last[process] }))
