@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { PROGRAM } from '../support/broker-mcp.js'
 import { chio, documentOf, type Ended } from '../support/chio.js'
 import { answer } from '../support/provider.js'
 import { TrialWorld } from '../support/trial-world.js'
@@ -97,6 +98,32 @@ describe('a command that succeeds exits 0 and prints one document', () => {
     expect(ended.stdout).toContain('tool says (stderr) | aside')
     // oxlint-disable-next-line no-control-regex
     expect(ended.stdout).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/)
+  })
+
+  test.each<[string, string[]]>([
+    ['chio-broker-mcp unless another is named', []],
+    ['chio-broker-mcp by its name', ['--', 'chio-broker-mcp']],
+    ['chio-broker-mcp by its path', ['--', PROGRAM]],
+  ])('a run with --mcp calls %s', async (_what, server) => {
+    const ended = await say([...run('--mcp', '--json'), ...server])
+    expect(ended).toMatchObject({ status: 0, stderr: '' })
+    expect(documentOf(ended.stdout)).toMatchObject({
+      kind: 'response',
+      status: 200,
+      mcp: { kind: 'verified' },
+      tool: { exitCode: 0 },
+    })
+  })
+
+  test('a run with --mcp says that an answer does not stand, and shows no message of a server', async () => {
+    const line = 'read -r question; printf "\\033[2J\\n"; echo aside >&2; read -r more'
+    const ended = await say([...run('--mcp'), '--', '/bin/sh', '-c', line])
+    expect(ended.status).toBe(1)
+    expect(ended.stdout).toMatch(
+      /^server answered: nothing that stands\n {2}MCP server refused: .+\nverified outcome: no response$/m,
+    )
+    // oxlint-disable-next-line no-control-regex
+    expect(ended.stdout).not.toMatch(/\[2J|tool says \| |[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/)
   })
 
   test('a body comes from a file or from standard input, to the byte', async () => {

@@ -107,6 +107,17 @@ describe('a single user', () => {
     expect(provider.requests[0]?.header('authorization')).toBe('Bearer a-token-of-this-user')
   })
 
+  test('calls an MCP server in a cage with it', async () => {
+    const url = ['--url', provider.url('/issues'), '--method', 'POST']
+    const again = await user.say(['capability', 'issue', '--credential', 'issues', ...url])
+    const called = await user.say(['run', '--capability', again.stdout.trim(), '--mcp', '--json'])
+    expect(documentOf(called.stdout)).toMatchObject({
+      kind: 'response',
+      mcp: { kind: 'verified' },
+      tool: { exitCode: 0 },
+    })
+  })
+
   test('ends both daemons with their command, and leaves no process', async () => {
     expect(await up.stop()).toMatchObject({ status: 0 })
     await expect.poll(ofInstallation).toEqual([])

@@ -1,6 +1,8 @@
 // One MCP call through real daemons, a real cage and a real provider. What a server says changes nothing: the outcome
 // is the broker's record, also when the server lies about it.
-import { existsSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { cagePolicy, type CagePolicyChoices, type ResolvedTool, resolveTool } from '../../cage/index.js'
 import { type BrokeredRun, runBrokered } from '../../host/brokered-run.js'
@@ -77,6 +79,24 @@ describe('chio-broker-mcp in its cage', () => {
     expect(Buffer.from(run.tool.stderr).toString()).toBe(
       'chio-broker-mcp failed closed: outcome_undetermined\n',
     )
+  })
+
+  test('runs where the uid of the cage cannot reach its files', async () => {
+    const closed = mkdtempSync(join(tmpdir(), 'chio-closed-'))
+    try {
+      const copied = own().files.map(({ source, at }, index) => ({
+        copy: join(closed, String(index)),
+        source,
+        at,
+      }))
+      for (const { source, copy } of copied) copyFileSync(source, copy)
+      const files = copied.map(({ copy, at }) => ({ source: copy, at }))
+      const run = await callServer({ ...own(), files })
+      expect(run.mcp).toEqual({ kind: 'verified' })
+      expect(run.tool.exitCode).toBe(0)
+    } finally {
+      rmSync(closed, { recursive: true })
+    }
   })
 
   test('brings exactly the files that it loads, and nobody can write them', async () => {
