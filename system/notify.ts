@@ -8,9 +8,10 @@ import { getSystemErrorName } from 'node:util'
 import { sendDatagram, SOCKET_PATH_MAXIMUM_BYTES } from '../native/index.js'
 import type { ServiceEnvironment } from './service-environment.js'
 
-/** A manager whose queue is full is asked again: READY must not be lost, or the start times out. */
+/** A manager whose queue is full is told again, in order: READY must not be lost, or the start times out. */
 const RETRY_MS = 50
-const MAXIMUM_TRIES = 100
+/** The first of them is READY or STOPPING; what lies between is outdated by what follows. */
+const MAXIMUM_WAITING = 16
 const RETRIED: ReadonlySet<string> = new Set(['EAGAIN', 'ENOBUFS'])
 const MICROSECONDS_PER_MS = 1_000
 
@@ -27,6 +28,8 @@ interface UnixDatagrams {
 export class ServiceManager {
   readonly #send: Send | undefined
   readonly #onFault: (error: unknown) => void
+  readonly #waiting: Buffer[] = []
+  #retry: NodeJS.Timeout | undefined
   #hasFailed = false
 
   /** @param onFault is told of the first failure; an absent manager must not fill a log. */
@@ -60,17 +63,26 @@ export class ServiceManager {
   }
 
   #notify(lines: readonly string[]): void {
-    if (this.#send !== undefined) this.#try(this.#send, Buffer.from(lines.join('\n')), 1)
+    if (this.#send === undefined) return
+    this.#waiting.push(Buffer.from(lines.join('\n')))
+    if (this.#waiting.length > MAXIMUM_WAITING) this.#waiting.splice(1, 1)
+    if (this.#retry === undefined) this.#sendWaiting(this.#send)
   }
 
-  #try(send: Send, message: Buffer, tries: number): void {
-    try {
-      send(message)
-      this.#hasFailed = false
-    } catch (error) {
-      if (tries < MAXIMUM_TRIES && RETRIED.has((error as NodeJS.ErrnoException).code ?? '')) {
-        setTimeout(() => this.#try(send, message, tries + 1), RETRY_MS).unref()
-      } else this.#failed(error)
+  #sendWaiting(send: Send): void {
+    this.#retry = undefined
+    for (let message = this.#waiting[0]; message !== undefined; message = this.#waiting[0]) {
+      try {
+        send(message)
+        this.#hasFailed = false
+      } catch (error) {
+        if (RETRIED.has((error as NodeJS.ErrnoException).code ?? '')) {
+          this.#retry = setTimeout(() => this.#sendWaiting(send), RETRY_MS).unref()
+          return
+        }
+        this.#failed(error)
+      }
+      this.#waiting.shift()
     }
   }
 

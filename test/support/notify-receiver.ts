@@ -14,7 +14,7 @@ interface UnixDatagrams {
 }
 
 const LOOK_MS = 10
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 45_000
 
 export class NotifyReceiver {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'chio-notify-')))
