@@ -95,6 +95,8 @@ export const MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS = 3_600
 export const KEY_BYTES = 32
 /** Imported public keys kept: pins, clients and the callers of one day; admission costs a millisecond. */
 export const MAXIMUM_CACHED_KEYS = 1_024
+/** Digests of signatures that were found good: those of the operations under way, and no more memory than 100 KiB. */
+export const MAXIMUM_CACHED_SIGNATURES = 1_024
 /** ed25519: R and S. */
 export const SIGNATURE_BYTES = 64
 

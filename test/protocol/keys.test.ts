@@ -11,6 +11,7 @@ import {
   verifySignature,
   verifyStrictly,
 } from '../../protocol/keys.js'
+import { MAXIMUM_CACHED_SIGNATURES } from '../../protocol/limits.js'
 import { fullCount } from '../support/counts.js'
 import { type EdgeCase, edgeCases } from '../support/ed25519-edge.js'
 import { OWN_VECTORS, readVectors } from '../support/vectors.js'
@@ -179,3 +180,38 @@ function bareNode(edge: EdgeCase): boolean {
 function bareNoble(edge: EdgeCase): boolean {
   return nobleVerify(bytes(edge.signature), bytes(edge.message), bytes(edge.publicKey), { zip215: false })
 }
+
+describe('a signature that was found good', () => {
+  const key = signingKey(new Uint8Array(32).fill(41))
+  const message = Buffer.from('the same bytes')
+  const signature = toHex(key.sign(message))
+  const flipped = (hex: string, at: number): string =>
+    `${hex.slice(0, at)}${hex[at] === '0' ? '1' : '0'}${hex.slice(at + 1)}`
+
+  test('is good again, and no other message, key or signature is for its sake', () => {
+    const other = signingKey(new Uint8Array(32).fill(42)).publicKey
+    for (let round = 0; round < 2; round++) {
+      expect(verifySignature(key.publicKey, message, signature)).toBe(true)
+      expect(verifySignature(key.publicKey, Buffer.from('the same byteS'), signature)).toBe(false)
+      expect(verifySignature(other, message, signature)).toBe(false)
+      for (const at of [0, 63, 64, 127])
+        expect(verifySignature(key.publicKey, message, flipped(signature, at))).toBe(false)
+    }
+  })
+
+  test('moves no byte from one part of what was signed to another', () => {
+    const shorter = signature.slice(0, 126)
+    expect(
+      verifySignature(
+        key.publicKey,
+        Buffer.concat([Buffer.from(signature.slice(126), 'hex'), message]),
+        shorter,
+      ),
+    ).toBe(false)
+  })
+
+  test('is good however many others came meanwhile', () => {
+    for (let count = 0; count <= MAXIMUM_CACHED_SIGNATURES; count++) key.sign(Buffer.from(`${count}`))
+    expect(verifySignature(key.publicKey, message, signature)).toBe(true)
+  })
+})
