@@ -1,9 +1,8 @@
 // Owns the broker's configuration: one strict JSON file whose every member is bounded and named when refused.
 // Must never: fill in a default, follow a link, or admit a key that is weak. What is not written is not on.
 // Source: the broker protocol's daemon configuration, section 16, as `chio.brokerd-config.v1`.
-import { z } from 'zod'
 import { BrokerError } from '../protocol/errors.js'
-import { parseStrictJson } from '../protocol/json.js'
+import { type JsonValue, parseStrictJson } from '../protocol/json.js'
 import { admitPublicKey, type PublicKey } from '../protocol/keys.js'
 import {
   MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS,
@@ -19,6 +18,18 @@ import {
   MAXIMUM_SOCKET_PATH_BYTES,
   MAXIMUM_TIMEOUT_MS,
 } from '../protocol/limits.js'
+import {
+  exactly,
+  type Fault,
+  list,
+  nullable,
+  readShape,
+  type Shape,
+  type Shaped,
+  text,
+  whole,
+  word,
+} from '../protocol/shape.js'
 import { overflowUid } from '../system/peer.js'
 import { readRetainedFile } from '../system/retained-file.js'
 import { LocalProviders } from './provider/local-providers.js'
@@ -29,59 +40,52 @@ const MAXIMUM_CLIENTS = 256
 /** Below this not even a request without a body fits. */
 const MINIMUM_FRAME_BYTES = 16_384
 
-const whole = (minimum: number, maximum: number) => {
-  const expected = { error: `a whole number from ${minimum} to ${maximum}` }
-  return z.number(expected).int(expected).min(minimum, expected).max(maximum, expected)
-}
-const words = (maximumBytes: number) => {
-  const expected = { error: `1 to ${maximumBytes} bytes of text without controls or outer spaces` }
-  return z.string(expected).refine(value => isName(value, maximumBytes), expected)
-}
-const path = (maximumBytes: number) => {
-  const expected = { error: `an absolute path of at most ${maximumBytes} bytes without . and ..` }
-  return z.string(expected).refine(value => isPath(value, maximumBytes), expected)
-}
+const words = (maximumBytes: number) =>
+  text(
+    value => isName(value, maximumBytes),
+    `1 to ${maximumBytes} bytes of text without controls or outer spaces`,
+  )
+const path = (maximumBytes: number) =>
+  text(
+    value => isPath(value, maximumBytes),
+    `an absolute path of at most ${maximumBytes} bytes without . and ..`,
+  )
 // The brand holds once admitKeys has gone over every key by its name.
-const key = () => z.string({ error: 'an ed25519 public key' }).transform(hex => hex as PublicKey)
+const key = () => text(() => true, 'an ed25519 public key') as Shape<PublicKey>
 const id = () => whole(0, MAXIMUM_ID)
+const some = (what: string, max: number) => ({ min: 1, max, expected: `one or more ${what}, at most ${max}` })
 
-const Client = z.strictObject({
+const Client = exactly({
   uid: id(),
-  gids: z.array(id()).min(1, { error: 'one or more groups' }).max(64, { error: 'at most 64 groups' }),
-  callerPublicKey: key().nullable(),
+  gids: list(id(), some('groups', 64)),
+  callerPublicKey: nullable(key()),
 })
 
-const Config = z.strictObject({
-  schema: z.literal(CONFIG_SCHEMA, { error: CONFIG_SCHEMA }),
+const Config = exactly({
+  schema: word(CONFIG_SCHEMA),
   tenantScope: words(MAXIMUM_IDENTIFIER_BYTES),
   audience: words(MAXIMUM_IDENTIFIER_BYTES),
   brokerIdentity: key(),
   stateDirectory: path(1_024),
   socketPath: path(MAXIMUM_SOCKET_PATH_BYTES),
   /** Null: both ends are one uid, and directory and socket are private to it. */
-  socketGid: id().nullable(),
-  clients: z
-    .array(Client)
-    .min(1, { error: 'one or more clients' })
-    .max(MAXIMUM_CLIENTS, { error: `at most ${MAXIMUM_CLIENTS} clients` }),
-  authority: z.strictObject({
+  socketGid: nullable(id()),
+  clients: list(Client, some('clients', MAXIMUM_CLIENTS)),
+  authority: exactly({
     socketPath: path(MAXIMUM_SOCKET_PATH_BYTES),
     publicKey: key(),
     uid: id(),
-    gid: id().nullable(),
+    gid: nullable(id()),
     timeoutMs: whole(1, MAXIMUM_AUTHORITY_TIMEOUT_MS),
   }),
   capabilityIssuer: key(),
-  administrators: z.strictObject({
+  administrators: exactly({
     subject: words(MAXIMUM_IDENTIFIER_BYTES),
     threshold: whole(1, MAXIMUM_APPROVALS),
-    keys: z
-      .array(key())
-      .min(1, { error: 'one or more keys' })
-      .max(MAXIMUM_APPROVALS, { error: `at most ${MAXIMUM_APPROVALS} keys` }),
+    keys: list(key(), some('keys', MAXIMUM_APPROVALS)),
     maximumTokenLifetimeSeconds: whole(1, MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS),
   }),
-  adapter: z.strictObject({ id: words(MAXIMUM_IDENTIFIER_BYTES), version: whole(1, 0xffff_ffff) }),
+  adapter: exactly({ id: words(MAXIMUM_IDENTIFIER_BYTES), version: whole(1, 0xffff_ffff) }),
   clockSkewSeconds: whole(1, MAXIMUM_CLOCK_SKEW_SECONDS),
   livenessAgeSeconds: whole(1, MAXIMUM_SNAPSHOT_AGE_SECONDS),
   revocationAgeSeconds: whole(1, MAXIMUM_SNAPSHOT_AGE_SECONDS),
@@ -90,19 +94,18 @@ const Config = z.strictObject({
   providerTimeoutCeilingMs: whole(1, MAXIMUM_TIMEOUT_MS),
   requestFrameBytes: whole(MINIMUM_FRAME_BYTES, MAXIMUM_REQUEST_FRAME_BYTES),
   responseFrameBytes: whole(MINIMUM_FRAME_BYTES, MAXIMUM_RESPONSE_FRAME_BYTES),
-  localProviders: z
-    .array(
-      z.strictObject({
-        host: words(253),
-        port: whole(1, 65_535),
-        address: words(45),
-        caPem: z.string({ error: 'PEM certificates' }),
-      }),
-    )
-    .max(16, { error: 'at most 16 entries' }),
+  localProviders: list(
+    exactly({
+      host: words(253),
+      port: whole(1, 65_535),
+      address: words(45),
+      caPem: text(() => true, 'PEM certificates'),
+    }),
+    { max: 16, expected: 'at most 16 entries' },
+  ),
 })
 
-export type BrokerdConfig = z.output<typeof Config>
+export type BrokerdConfig = Shaped<typeof Config>
 export type BrokerdClient = BrokerdConfig['clients'][number]
 
 /**
@@ -133,15 +136,15 @@ function readFile(file: string, rules: Parameters<typeof readRetainedFile>[1]): 
 
 /** @throws BrokerError `invalid_configuration` naming the first member that is refused. */
 export function parseConfig(bytes: Uint8Array): BrokerdConfig {
-  const result = Config.safeParse(parseDocument(bytes))
-  if (!result.success) refuseIssue(result.error)
-  const config = result.data
+  const read = readShape(Config, parseDocument(bytes))
+  if ('faults' in read) return refuseFirst(read.faults)
+  const config = read.value
   admitKeys(config)
   checkTogether(config)
   return config
 }
 
-function parseDocument(bytes: Uint8Array): unknown {
+function parseDocument(bytes: Uint8Array): JsonValue {
   try {
     return parseStrictJson(bytes, 'configuration')
   } catch (cause) {
@@ -151,16 +154,9 @@ function parseDocument(bytes: Uint8Array): unknown {
   }
 }
 
-function refuseIssue(error: z.ZodError): never {
-  const issue = error.issues[0]
-  const where = issue?.path.join('.') ?? ''
-  if (issue?.code === 'unrecognized_keys') {
-    refuse(
-      where === '' ? 'file' : where,
-      `no member ${issue.keys.map(name => JSON.stringify(name)).join(', ')}`,
-    )
-  }
-  return refuse(where === '' ? 'file' : where, issue?.message ?? 'the documented shape')
+function refuseFirst([fault]: readonly Fault[]): never {
+  const { expected, place } = fault ?? { expected: 'the documented shape', place: '' }
+  return refuse(place === '' ? 'file' : place, expected)
 }
 
 function admitKeys(config: BrokerdConfig): void {

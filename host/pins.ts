@@ -1,6 +1,5 @@
 // The host's pins: sockets, owners and keys of one broker and one kernel, written by `chio init` and
 // owned by root (or the single user). Nothing in them comes from a peer.
-import { z } from 'zod'
 import type { BrokerPins, KernelPins } from '../client/broker-pins.js'
 import { BrokerError } from '../protocol/errors.js'
 import { parseStrictJson } from '../protocol/json.js'
@@ -10,34 +9,37 @@ import {
   MAXIMUM_RESPONSE_FRAME_BYTES,
   MAXIMUM_SOCKET_PATH_BYTES,
 } from '../protocol/limits.js'
+import { exactly, nullable, readShape, type Shaped, text, whole, word } from '../protocol/shape.js'
 
 export const HOST_PINS_SCHEMA = 'chio.host-pins.v1'
 
-const id = z.number().int().min(0).max(0xffff_fffe)
-const socket = z.strictObject({
-  socketPath: z.string().startsWith('/').max(MAXIMUM_SOCKET_PATH_BYTES),
+const id = whole(0, 0xffff_fffe)
+const key = text(() => true, 'a key')
+const name = text(value => value.length >= 1 && value.length <= 512, '1 to 512 characters')
+const socket = exactly({
+  socketPath: text(
+    path => path.startsWith('/') && path.length <= MAXIMUM_SOCKET_PATH_BYTES,
+    `an absolute path of at most ${MAXIMUM_SOCKET_PATH_BYTES} characters`,
+  ),
   uid: id,
-  socketGid: id.nullable(),
+  socketGid: nullable(id),
 })
 
-const schema = z.strictObject({
-  schema: z.literal(HOST_PINS_SCHEMA),
-  brokerReceiptKey: z.string(),
-  kernelKey: z.string(),
-  tenantScope: z.string().min(1).max(512),
-  audience: z.string().min(1).max(512),
-  adapter: z.strictObject({
-    id: z.string().min(1).max(512),
-    version: z.number().int().min(1).max(0xffff_ffff),
-  }),
+const schema = exactly({
+  schema: word(HOST_PINS_SCHEMA),
+  brokerReceiptKey: key,
+  kernelKey: key,
+  tenantScope: name,
+  audience: name,
+  adapter: exactly({ id: name, version: whole(1, 0xffff_ffff) }),
   broker: socket,
   kernel: socket,
-  requestFrameBytes: z.number().int().min(1_024).max(MAXIMUM_REQUEST_FRAME_BYTES),
-  responseFrameBytes: z.number().int().min(1_024).max(MAXIMUM_RESPONSE_FRAME_BYTES),
+  requestFrameBytes: whole(1_024, MAXIMUM_REQUEST_FRAME_BYTES),
+  responseFrameBytes: whole(1_024, MAXIMUM_RESPONSE_FRAME_BYTES),
 })
 
 /** The document as it stands in `pins.json`. */
-export type HostPinsDocument = z.infer<typeof schema>
+export type HostPinsDocument = Shaped<typeof schema>
 
 /** Checked pins, cut to what each client needs. */
 export interface HostPins {
@@ -53,16 +55,15 @@ export interface HostPins {
  * @throws BrokerError `invalid_configuration` naming the member, or the key's own refusal.
  */
 export function parseHostPins(bytes: Uint8Array): HostPins {
-  const parsed = schema.safeParse(parseStrictJson(bytes, 'pins.json'))
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0]
-    const member = issue?.path.join('.') || 'document'
+  const read = readShape(schema, parseStrictJson(bytes, 'pins.json'))
+  if ('faults' in read) {
+    const { expected, place } = read.faults[0] ?? { expected: 'the documented shape', place: '' }
     throw new BrokerError(
       'invalid_configuration',
-      `pins.json ${member} refused: ${issue?.message ?? 'unknown'}`,
+      `pins.json ${place || 'document'} refused: expected ${expected}`,
     )
   }
-  const pins = parsed.data
+  const pins = read.value
   const { tenantScope, requestFrameBytes, responseFrameBytes } = pins
   return {
     broker: {

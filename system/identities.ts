@@ -1,8 +1,8 @@
 // The uids of an installation: one for each process that must not reach another's keys. They are written
 // once by `init` and read by whatever starts the processes.
-import { z } from 'zod'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { parseStrictJson } from '../protocol/json.js'
+import { exactly, nullable, readShape, whole, word } from '../protocol/shape.js'
 import { readAdministratorsFile } from './administrators-file.js'
 
 export const IDENTITIES_SCHEMA = 'chio.installation.v1'
@@ -24,15 +24,13 @@ export interface Identities {
   readonly cage: Identity | null
 }
 
-const identity = z.strictObject({
-  uid: z.int().min(0).max(0xffff_fffe),
-  gid: z.int().min(0).max(0xffff_fffe),
-})
-const schema = z.strictObject({
-  schema: z.literal(IDENTITIES_SCHEMA),
+const id = whole(0, 0xffff_fffe)
+const identity = exactly({ uid: id, gid: id })
+const schema = exactly({
+  schema: word(IDENTITIES_SCHEMA),
   broker: identity,
   kernel: identity,
-  cage: identity.nullable(),
+  cage: nullable(identity),
 })
 
 /** Whether broker and kernel are apart from each other; false is the single-user layout. */
@@ -66,10 +64,10 @@ export function readIdentities(path: string): Identities {
       },
     )
   }
-  const parsed = schema.safeParse(parseStrictJson(bytes, 'identities'))
-  if (!parsed.success) {
+  const read = readShape(schema, parseStrictJson(bytes, 'identities'))
+  if ('faults' in read) {
     throw new BrokerError('invalid_configuration', `${path} refused: expected the file that chio init wrote`)
   }
-  const { broker, kernel, cage } = parsed.data
+  const { broker, kernel, cage } = read.value
   return { broker, kernel, cage }
 }
