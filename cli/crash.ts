@@ -3,11 +3,17 @@
 // the promises held. Leaves nothing behind.
 import { parseArgs } from 'node:util'
 import { BrokerError } from '../protocol/errors.js'
+import { CUTPOINTS } from '../selftest/crash/cutpoints.js'
 import { type RandomReport, runRandom } from '../selftest/crash/random-run.js'
+import type { RowResult } from '../selftest/crash/row-result.js'
+import { runTable, TABLE_SCHEMA } from '../selftest/crash/table-run.js'
 import { startupHygiene } from '../system/startup.js'
-import { fail } from './output.js'
+import { headLine, resultLines, sumLines } from './crash-table.js'
+import { fail, jsonLine } from './output.js'
 
 const USAGE = 'crash [--json] [--only NAME] [--random N [--seed S]]'
+
+const PROGRESS_ROUNDS = 50
 
 interface CrashArguments {
   readonly json: boolean
@@ -42,16 +48,32 @@ function wholeNumber(text: string): number {
   throw new RangeError('expected a whole number')
 }
 
-async function crash({ json, random, seed }: CrashArguments): Promise<void> {
-  if (random !== undefined) {
-    console.error(`seed ${seed}; the same again: npm run crash -- --random ${random} --seed ${seed}`)
-    const onRound = (round: number): void => {
-      if (round % 50 === 0) console.error(`${round} of ${random} rounds`)
-    }
-    const report = await runRandom({ rounds: random, seed, onRound })
-    console.log(json ? JSON.stringify(report) : randomLines(report).join('\n'))
-    if (report.violations.length > 0) process.exitCode = 1
+async function crash({ json, only, random, seed }: CrashArguments): Promise<void> {
+  if (random === undefined) return table(only, json)
+  console.error(`seed ${seed}; the same again: npm run crash -- --random ${random} --seed ${seed}`)
+  const onRound = (round: number): void => {
+    if (round % PROGRESS_ROUNDS === 0) console.error(`${round} of ${random} rounds`)
   }
+  const report = await runRandom({ rounds: random, seed, onRound })
+  console.log(json ? jsonLine(report) : randomLines(report).join('\n'))
+  if (report.violations.length > 0) process.exitCode = 1
+}
+
+async function table(only: string | undefined, json: boolean): Promise<void> {
+  const rows = CUTPOINTS.filter(
+    ({ name }) => only === undefined || name === only || name.startsWith(`${only}.`),
+  )
+  if (rows.length === 0)
+    throw new BrokerError('usage', `--only refused: expected a name of the table; ${USAGE}`)
+  if (!json) console.log(headLine())
+  const results: RowResult[] = []
+  const unlisted = await runTable(rows, result => {
+    results.push(result)
+    if (!json) console.log(resultLines(result).join('\n'))
+  })
+  const document = { schema: TABLE_SCHEMA, rows: results, unlisted }
+  console.log(json ? jsonLine(document) : sumLines(results, unlisted).join('\n'))
+  if (unlisted.length > 0 || results.some(({ ok }) => !ok)) process.exitCode = 1
 }
 
 function randomLines(report: RandomReport): string[] {

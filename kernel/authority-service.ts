@@ -2,6 +2,7 @@
 // Must never: answer a question that is not the pinned broker's, or let a slow one hold up the next.
 // Source: the authority RPC (`chio.broker-authority-rpc.v1`), framing and signatures.
 import {
+  type AuthorityOperation,
   SignedAuthorityRequest,
   SignedAuthorityResponse,
   signAuthorityResponse,
@@ -69,12 +70,19 @@ async function answerFrame(
   const pins = { broker: config.broker.receiptKey, clockSkewSeconds: config.clockSkewSeconds }
   const question = verifyAuthorityRequest(decoded, pins, unixSeconds(clock))
   const { operation } = question.body
-  context.atCutpoint(`${operation.kind}.received`)
+  const named = lastQuestionOf(operation)
+  context.atCutpoint(`${named}.received`)
   const result = await answerQuestion(context, operation)
   const response = signAuthorityResponse(question, result, unixSeconds(clock), keys.authority)
   const deadlineBootNs = deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS)
   await connection.writeFrame(encode(SignedAuthorityResponse, response), deadlineBootNs)
-  context.atCutpoint(`${operation.kind}.answered`)
+  context.atCutpoint(`${named}.answered`)
+}
+
+/** Several questions in one frame are known by the last: what is revoked, or whether the hold is captured. */
+function lastQuestionOf(operation: AuthorityOperation): string {
+  if (operation.kind !== 'questions') return operation.kind
+  return operation.request.questions.at(-1)?.kind ?? operation.kind
 }
 
 function close(context: KernelContext, connection: FramedConnection, error: unknown): void {

@@ -1,0 +1,94 @@
+// Owns the rows in which an administrator changes something, or somebody only looks: what was asked, and whether it is
+// done once the process is back.
+// Must never: count an answer that did not come as done, or as not done; only the store says.
+import { isBrokerError } from '../../protocol/errors.js'
+import type { Administrator } from '../../client/administrator.js'
+import { trialAdministrator } from '../trial-grant.js'
+import type { CrashWorld } from './crash-world.js'
+import type { CutpointRow } from './cutpoint.js'
+import { type Told, toldByError } from './told.js'
+
+const PLACEMENT = { kind: 'bearer_authorization' } as const
+const NO_OPERATION = 'f'.repeat(64)
+
+export interface Administered {
+  /** Asks. @returns what the administrator was told. */
+  ask(): Promise<Told>
+  /** Whether it is done, by what the store says. */
+  isDone(): Promise<boolean>
+  close(): void
+}
+
+/** Prepares an administrator's row; what has to stand before is made at once. */
+export async function administered(world: CrashWorld, row: CutpointRow): Promise<Administered> {
+  const administrator = trialAdministrator(world.trial)
+  const acts = await actsOf(world, row, administrator)
+  const ask = async (): Promise<Told> => {
+    try {
+      await acts.ask()
+      return { exitCode: 0, outcome: 'completed', code: null, sentence: 'done' }
+    } catch (error) {
+      return toldByError(error)
+    }
+  }
+  return { ask, isDone: acts.isDone, close: () => administrator.close() }
+}
+
+interface Acts {
+  readonly ask: () => Promise<unknown>
+  readonly isDone: () => Promise<boolean>
+}
+
+async function actsOf(world: CrashWorld, row: CutpointRow, by: Administrator): Promise<Acts> {
+  const grantId = row.name.replaceAll(/[._]/g, '-')
+  const grant = { ...world.grant, grantId }
+  const found = () => world.session.kernel.call('show_grant', { grantId })
+  switch (row.story) {
+    case 'issue':
+      return { ask: () => by.issue(grant), isDone: () => exists(found) }
+    case 'revoke':
+      await by.issue(grant)
+      return {
+        ask: () => by.revokeAtKernel(grantId),
+        isDone: async () => (await found()).revoked,
+      }
+    case 'provision': {
+      const credential = { credentialId: row.name, provider: world.grant.credential.provider, version: 1 }
+      return {
+        ask: () => by.provision({ credential, placement: PLACEMENT, secret: Buffer.from('not-a-secret') }),
+        isDone: async () =>
+          (await by.credentials()).some(({ credential: of }) => of.credentialId === row.name),
+      }
+    }
+    default:
+      return { ask: () => look(world, row.name, by), isDone: () => Promise.resolve(false) }
+  }
+}
+
+async function exists(find: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await find()
+    return true
+  } catch (error) {
+    if (isBrokerError(error) && error.code === 'grant_unknown') return false
+    throw error
+  }
+}
+
+function look({ session }: CrashWorld, name: string, by: Administrator): Promise<unknown> {
+  const { broker, kernel } = session
+  switch (name.split('.')[1]) {
+    case 'credential_list':
+      return by.credentials()
+    case 'slot_status':
+      return broker.slotStatus()
+    case 'list':
+      return kernel.call('list', { limit: 1 })
+    case 'list_grants':
+      return kernel.call('list_grants', { limit: 1 })
+    case 'inspect':
+      return kernel.call('inspect', { operationId: NO_OPERATION })
+    default:
+      return kernel.call('status', {})
+  }
+}

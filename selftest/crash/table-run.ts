@@ -1,0 +1,155 @@
+// Owns a run of the crash table on one installation: for each row the story, the kill at its moment, the restart, the
+// wait until everything is settled, and the judgement.
+// Must never: go on with a daemon that is dead, or let one row's violation hide the next.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isBrokerError } from '../../protocol/errors.js'
+import type { DaemonRole } from '../daemon-commands.js'
+import { administered } from './administered.js'
+import { CrashWorld, SETTLED_AFTER_MS } from './crash-world.js'
+import type { CutpointRow } from './cutpoint.js'
+import { isListed } from './cutpoints.js'
+import { HostPool } from './host-pool.js'
+import { hostRow } from './host-rows.js'
+import type { RequestLedger } from './records.js'
+import { judgeAdministered, judgeRow, type RowResult } from './row-result.js'
+import {
+  leaveRecorded,
+  leaveRegistered,
+  leaveUnregistered,
+  reserveAndCancel,
+  runBeside,
+  runOnce,
+  runUnanswered,
+} from './stories.js'
+import type { Told } from './told.js'
+
+export const TABLE_SCHEMA = 'chio.crash-table.v1'
+
+const DEATH_WITHIN_MS = 20_000
+const SLOT_WITHIN_MS = 10_000
+const SETTLED_WITHIN_MS = 60_000
+
+/** Tells the rows one after the other. @returns names that a daemon reached and no row has. */
+export async function runTable(
+  rows: readonly CutpointRow[],
+  onResult: (result: RowResult) => void,
+): Promise<string[]> {
+  const world = await CrashWorld.open()
+  const hosts = new HostPool(world.trial.layout.state)
+  try {
+    await world.steerAhead(0)
+    for (const row of rows) onResult(await tellRow(world, hosts, row))
+    return [...world.reached].filter(name => !isListed(name)).sort()
+  } finally {
+    await hosts.close()
+    await world.close()
+  }
+}
+
+async function tellRow(world: CrashWorld, hosts: HostPool, row: CutpointRow): Promise<RowResult> {
+  if (row.who !== 'broker' && row.who !== 'kernel') {
+    const body = JSON.stringify({ row: row.name })
+    const { told, isReached } = await hostRow(world, hosts, { row, body })
+    return judgeRow(row, { ...(await settledRow(world, body)), told, isReached })
+  }
+  const role = row.who
+  switch (row.story) {
+    case 'issue':
+    case 'look':
+    case 'provision':
+    case 'revoke':
+      return tellAdministered(world, row, role)
+    default:
+      return tellDaemonRow(world, row, role)
+  }
+}
+
+async function tellDaemonRow(world: CrashWorld, row: CutpointRow, role: DaemonRole): Promise<RowResult> {
+  const body = JSON.stringify({ row: row.name })
+  const told = await leadTo(world, row, { role, body })
+  const isReached = (await hasDied(world, role)) && (await recovers(world, row, role))
+  await world.steer(role)
+  return judgeRow(row, { ...(await settledRow(world, body)), told, isReached })
+}
+
+/** Tells the story up to the death of the daemon. @returns what a host was told; undefined where none lives. */
+async function leadTo(
+  world: CrashWorld,
+  { name, story }: CutpointRow,
+  { role, body }: { role: DaemonRole; body: string },
+): Promise<Told | undefined> {
+  const daemon = world.steered(role)
+  switch (story) {
+    case 'registered':
+    case 'recorded':
+    case 'unregistered':
+      await LEAVES[story](world, body)
+      await daemon.endAt(name)
+      await world.pass(SETTLED_AFTER_MS)
+      return undefined
+    case 'recovery':
+      await daemon.endAt(`${role}.dispatch_committed.after`)
+      return runOnce(world, body)
+    default:
+      await daemon.endAt(name)
+      return (RUNS[story] ?? runOnce)(world, body)
+  }
+}
+
+const LEAVES = {
+  recorded: leaveRecorded,
+  registered: leaveRegistered,
+  unregistered: leaveUnregistered,
+} as const
+
+const RUNS: Partial<Record<string, (world: CrashWorld, body: string) => Promise<Told>>> = {
+  cancel: reserveAndCancel,
+  release: runBeside,
+  unanswered: runUnanswered,
+}
+
+async function hasDied(world: CrashWorld, role: DaemonRole): Promise<boolean> {
+  const ended = world.steered(role).process.ended.then(({ signal }) => signal === 'SIGKILL')
+  return Promise.race([ended, sleep(DEATH_WITHIN_MS, false, { ref: false })])
+}
+
+/** The second death, in the start of the successor. */
+async function recovers(world: CrashWorld, { name, story }: CutpointRow, role: DaemonRole): Promise<boolean> {
+  if (story !== 'recovery') return true
+  try {
+    await world.steer(role, name)
+    return false
+  } catch (error) {
+    if (isBrokerError(error)) return true
+    throw error
+  }
+}
+
+async function tellAdministered(world: CrashWorld, row: CutpointRow, role: DaemonRole): Promise<RowResult> {
+  const asked = await administered(world, row)
+  try {
+    await world.steered(role).endAt(row.name)
+    const told = await asked.ask()
+    const isReached = await hasDied(world, role)
+    await world.steer(role)
+    return judgeAdministered(row, { told, isReached, isDone: await asked.isDone() })
+  } finally {
+    asked.close()
+  }
+}
+
+interface SettledRow {
+  readonly before: RequestLedger
+  readonly after: RequestLedger
+  readonly others: readonly string[]
+}
+
+/** Everything runs again: looks, lets time pass until all is due, and looks once more. */
+async function settledRow(world: CrashWorld, body: string): Promise<SettledRow> {
+  const isFree = await world.slotFrees(SLOT_WITHIN_MS)
+  const before = await world.ledgerOf(body)
+  if (before.entries.some(({ isSettled }) => !isSettled)) await world.pass(SETTLED_AFTER_MS)
+  for (const { operationId } of before.entries) await world.settled(operationId, SETTLED_WITHIN_MS)
+  const after = await world.ledgerOf(body)
+  return { before, after, others: isFree ? [] : ['the slot is not free'] }
+}
