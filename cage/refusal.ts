@@ -19,7 +19,12 @@ export class CageRefusal extends BrokerError {
   }
 }
 
-const ERRNO_NAMES = new Map(Object.entries(constants.errno).map(([name, number]) => [number, name]))
+/** The first of two names for one number: EAGAIN, not EWOULDBLOCK. */
+const ERRNO_NAMES = new Map(
+  Object.entries(constants.errno)
+    .reverse()
+    .map(([name, number]) => [number, name]),
+)
 
 export function errnoName(number: number): string {
   return ERRNO_NAMES.get(number) ?? `errno ${number}`

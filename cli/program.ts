@@ -5,6 +5,7 @@ import { Command, CommanderError, Option } from 'commander'
 import { packageRoot } from '../native/index.js'
 import { startupHygiene } from '../system/startup.js'
 import { showCapacity } from './broker-capacity.js'
+import { runCageSelftest } from './cage-selftest.js'
 import { issueCapability, listCapabilities } from './capability.js'
 import { revokeCapability } from './capability-revocation.js'
 import { disableCredential, listCredentials, provisionCredential } from './credential.js'
@@ -121,11 +122,9 @@ function addRun(program: Command): void {
 
 function addSelftest(program: Command): void {
   for (const parent of [program, program.command('security').description('checks of this machine')]) {
-    command(
-      parent.command('selftest').description('prove on this machine what the broker promises'),
-      'broker',
-      'the prepared connection, four cases',
-    )
+    const selftest = parent.command('selftest').description('prove on this machine what the broker promises')
+    command(selftest, 'cage', 'a hostile tool tries every way out of the cage').action(runCageSelftest)
+    command(selftest, 'broker', 'the prepared connection, four cases')
       .option('--case <name>', 'only this case')
       .action((options: CommonOptions & { case?: string }) => runSelftest(options))
   }

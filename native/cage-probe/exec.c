@@ -74,9 +74,15 @@ static long from_set_id(void) {
   return execve("/tmp/set-id", walled, empty);
 }
 
+#ifdef __x86_64__
+static const char LOADER[] = "/lib64/ld-linux-x86-64.so.2";
+#else
+static const char LOADER[] = "/lib/ld-linux-aarch64.so.1";
+#endif
+
 static long by_loader(void) {
   char *const through[] = {(char *)"ld.so", (char *)"/usr/bin/true", NULL};
-  return execve("/lib64/ld-linux-x86-64.so.2", through, empty);
+  return execve(LOADER, through, empty);
 }
 
 const struct attempt exec_attempts[] = {

@@ -1,6 +1,7 @@
 /*
- * Usage: cage-probe attempts OUTSIDE_PID BROKER_PATH | cage-probe stream GAME | cage-probe linger | cage-probe walled.
- * `attempts` tries everything and leaves a process behind that nothing but its cage's end removes.
+ * Usage: cage-probe attempts OUTSIDE_PID BROKER_PATH | cage-probe stream GAME | cage-probe linger | cage-probe leave |
+ * cage-probe walled. `leave` and `linger` leave a process behind that nothing but its cage's end removes; the one ends
+ * then, the other stays.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -33,8 +34,6 @@ static int attempt_all(void) {
   pass_pid(outside_pid);
   for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) run_attempts(groups[i]);
   printf("end ok\n");
-  fflush(stdout);
-  leave_behind();
   return 0;
 }
 
@@ -45,10 +44,16 @@ static _Noreturn void linger(void) {
   for (;;) pause();
 }
 
+static int leave(void) {
+  leave_behind();
+  return 0;
+}
+
 int main(int count, char **arguments) {
   const char *mode = count > 1 ? arguments[1] : "";
   if (strcmp(mode, "walled") == 0) return look_at_walls();
   if (strcmp(mode, "linger") == 0) linger();
+  if (strcmp(mode, "leave") == 0) return leave();
   if (strcmp(mode, "stream") == 0 && count == 3) return play(arguments[2]);
   if (strcmp(mode, "attempts") != 0 || count != 4) return EXIT_USAGE;
   outside_pid = (pid_t)strtol(arguments[2], NULL, 10);
