@@ -28,6 +28,7 @@ export async function up(options: CommonOptions): Promise<void> {
   const kernel = await startDaemon(kernelCommand(installation))
   const daemons: DaemonProcess[] = [kernel]
   let isStopping = false
+  // Each signal of ours is one word: a second one makes a daemon hurry.
   const stop = (): void => {
     isStopping = true
     daemons.forEach(daemon => daemon.signal('SIGTERM'))
@@ -39,7 +40,7 @@ export async function up(options: CommonOptions): Promise<void> {
     const first = await Promise.race(daemons.map(daemon => daemon.ended.then(() => daemon)))
     process.exitCode = await exitCodeOf(first, isStopping)
   } finally {
-    stop()
+    if (!isStopping) stop()
     await Promise.all(daemons.map(daemon => daemon.exited))
   }
 }

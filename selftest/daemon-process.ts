@@ -27,6 +27,17 @@ export interface DaemonCommand {
 const KEPT_LOG_LINES = 200
 const READY_EVENT = '"event":"ready"'
 
+/** How long a daemon may take to end. */
+export interface StopBounds {
+  /** After the first signal: what its longest drain takes. */
+  readonly drainMs: number
+  /** After the second. */
+  readonly hurryMs: number
+}
+
+/** As the units have them: 45 s in all. */
+const STOP_BOUNDS: StopBounds = { drainMs: 40_000, hurryMs: 5_000 }
+
 /** How a daemon ended: by its own code, or by a signal. */
 export interface DaemonEnd {
   readonly code: number | null
@@ -62,10 +73,24 @@ export class DaemonProcess {
     this.#child.stdin?.write(`${line}\n`)
   }
 
-  /** Asks it to end and waits. @returns its exit code (128 + n after signal n). */
-  async stop(): Promise<number> {
+  /** Asks it to end and waits: for its drain, then impatiently, then no more. @returns its exit code (128 + n after signal n). */
+  async stop(bounds: StopBounds = STOP_BOUNDS): Promise<number> {
     this.signal('SIGTERM')
+    if (!(await this.#endsWithin(bounds.drainMs))) this.signal('SIGTERM')
+    if (!(await this.#endsWithin(bounds.hurryMs))) this.signal('SIGKILL')
     return this.exited
+  }
+
+  async #endsWithin(milliseconds: number): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<boolean>(resolve => {
+      timer = setTimeout(() => resolve(false), milliseconds)
+    })
+    try {
+      return await Promise.race([this.ended.then(() => true), late])
+    } finally {
+      clearTimeout(timer)
+    }
   }
 }
 
