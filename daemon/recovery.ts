@@ -52,5 +52,8 @@ function verdictOf(attempt: AttemptRecord): Verdict {
   if (attempt.state === 'dispatch_committed') {
     return { reason: 'outcome_lost', progress: 'committed', state: 'unknown_outcome' }
   }
-  return { reason: 'broker_restarted', progress: 'before_hold_query', state: 'failed' }
+  // The authority had been asked for the hold by then; nothing was committed on its word.
+  const wasAsked = attempt.state === 'held' || attempt.state === 'captured'
+  const progress = wasAsked ? 'before_commit' : 'before_hold_query'
+  return { reason: 'broker_restarted', progress, state: 'failed' }
 }

@@ -12,7 +12,6 @@ const row = (who: Who, name: string, phase: CutpointRow['phase'], what: string):
 
 export const HOST_CUTPOINTS: readonly CutpointRow[] = [
   row('host', 'grant.before', 'unreserved', 'before it reads its grant'),
-  row('host', 'cage.after', 'unreserved', 'the cage waits, nothing is reserved'),
   row('host', 'reserve.before', 'unreserved', 'before it reserves'),
   row('host', 'reserve.after', 'reserved', 'it has its reservation'),
   row('host', 'authorize.after', 'reserved', 'it has the signatures'),
