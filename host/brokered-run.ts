@@ -68,6 +68,7 @@ async function executeRun(
   await startOperation(run, state, onProgress)
   const handed = await handOff(run, cage)
   const bounds = { openingMs: MCP_OPENING_MS, callMs: outcomeBudgetMs(run) }
-  const call = mcp ? new McpCall(handed.running, context, bounds) : null
+  const { clock } = run.session
+  const call = mcp ? new McpCall(handed.running, { context, clock }, bounds) : null
   return endRun(run, state, { ...handed, call, toolGraceMs })
 }

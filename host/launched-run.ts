@@ -115,7 +115,8 @@ export class LaunchedRun {
 
   /** Throws unless a result of `tools/call` is the broker's own answer to this request. Never the outcome. */
   assertAnswer(result: JsonMembers): void {
-    checkAnswer(result, this.#parts.run.admitted.context)
+    const { admitted, session } = this.#parts.run
+    checkAnswer(result, { context: admitted.context, clock: session.clock })
   }
 
   /**

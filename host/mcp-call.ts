@@ -12,8 +12,14 @@ import {
 import { encode } from '../protocol/codec.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { BrokerExecuteRequest } from '../protocol/execute-request.js'
-import type { OutcomeContext } from '../protocol/execute-response.js'
-import { checkAnswer, listedTool, type McpReply, openedSession, readReply } from './mcp-reply.js'
+import {
+  type AskedCall,
+  checkAnswer,
+  listedTool,
+  type McpReply,
+  openedSession,
+  readReply,
+} from './mcp-reply.js'
 
 /** What a server's answer came to. Its word is never the outcome. */
 export type McpVerdict =
@@ -72,7 +78,7 @@ export function assertCallFits(request: BrokerExecuteRequest): void {
 export class McpCall {
   readonly verdict: Promise<McpVerdict>
   readonly #running: RunningCage
-  readonly #context: OutcomeContext
+  readonly #asked: AskedCall
   readonly #bounds: McpBounds
   readonly #settle: (verdict: McpVerdict) => void
   readonly #lines: McpLines
@@ -84,11 +90,11 @@ export class McpCall {
   #timer: NodeJS.Timeout
 
   /** @param running a cage whose policy gave it an input pipe; nothing of its output has been read yet */
-  constructor(running: RunningCage, context: OutcomeContext, bounds: McpBounds) {
-    const lineBytes =
-      BYTES_BESIDE_BODY + BYTES_PER_BODY_BYTE * context.request.request.options.responseLimitBytes
+  constructor(running: RunningCage, asked: AskedCall, bounds: McpBounds) {
+    const { responseLimitBytes } = asked.context.request.request.options
+    const lineBytes = BYTES_BESIDE_BODY + BYTES_PER_BODY_BYTE * responseLimitBytes
     this.#running = running
-    this.#context = context
+    this.#asked = asked
     this.#bounds = bounds
     this.#lines = new McpLines(lineBytes)
     this.#maximumBytes = lineBytes + MAXIMUM_MCP_MESSAGE_BYTES
@@ -97,7 +103,7 @@ export class McpCall {
     this.#settle = settle
     this.#timer = this.#within(bounds.openingMs)
     running.stdout.onChunk(chunk => this.#read(chunk))
-    void running.stdout.ended.then(() => this.#refuse('an answer before the server ended'))
+    void running.stdout.ended.then(() => this.#refuse(refused('an answer before its end')))
     this.#ask('initialize', {
       capabilities: {},
       clientInfo: CLIENT,
@@ -106,7 +112,9 @@ export class McpCall {
   }
 
   #within(limitMs: number): NodeJS.Timeout {
-    return setTimeout(() => this.#refuse(`an answer to ${this.#step} within ${limitMs} ms`), limitMs)
+    return setTimeout(() => {
+      this.#refuse(refused(`an answer to ${this.#step} within ${limitMs} ms`))
+    }, limitMs)
   }
 
   #read(chunk: Uint8Array): void {
@@ -119,7 +127,7 @@ export class McpCall {
         if (this.#isOver) return
       }
     } catch (error) {
-      this.#refuse(isBrokerError(error) ? error.message : 'another answer')
+      this.#refuse(isBrokerError(error) ? error : refused('another answer'))
     }
   }
 
@@ -137,7 +145,7 @@ export class McpCall {
       case 'tools/list':
         return this.#call(listedTool(reply.result))
       case 'tools/call':
-        checkAnswer(reply.result, this.#context)
+        checkAnswer(reply.result, this.#asked)
         return this.#end({ kind: 'verified' })
     }
   }
@@ -151,16 +159,16 @@ export class McpCall {
     this.#step = 'tools/call'
     clearTimeout(this.#timer)
     this.#timer = this.#within(this.#bounds.callMs)
-    this.#send(callLine(this.#context.request, toolName))
+    this.#send(callLine(this.#asked.context.request, toolName))
   }
 
   #send(line: Uint8Array): void {
     this.#running.input?.write(line)
   }
 
-  #refuse(sentence: string): void {
+  #refuse(error: BrokerError): void {
     if (this.#isOver) return
-    this.#end({ kind: 'refused', sentence })
+    this.#end({ kind: 'refused', sentence: error.message })
     this.#running.close()
   }
 

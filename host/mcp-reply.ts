@@ -9,6 +9,7 @@ import {
   MCP_PROTOCOL_VERSION,
 } from '../client/mcp-message.js'
 import { canonicalBytes } from '../protocol/canonical.js'
+import { type Clock, unixSeconds } from '../protocol/clock.js'
 import { decode, identifier } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import { BrokerExecuteResponse, type OutcomeContext, verifyResponseOf } from '../protocol/execute-response.js'
@@ -52,14 +53,25 @@ export function listedTool(result: JsonMembers): string {
   return decode(identifier(MAXIMUM_TOOL_NAME_BYTES), canonicalBytes(name), 'MCP tool name')
 }
 
+/** What a call was about, and the clock of who checks its answer. */
+export interface AskedCall {
+  readonly context: OutcomeContext
+  readonly clock: Clock
+}
+
 /** The answer to `tools/call`. @throws BrokerError unless it is the broker's own answer to exactly this request. */
-export function checkAnswer(result: JsonMembers, context: OutcomeContext): void {
+export function checkAnswer(result: JsonMembers, { context, clock }: AskedCall): void {
   const { content, isError, structuredContent } = result
   if (!Array.isArray(content) || content.length > 0) refuse('empty content')
   if (isError !== undefined && isError !== false) refuse('no error flag')
   if (!isMembers(structuredContent)) return refuse('a structured response')
   const response = decode(BrokerExecuteResponse, canonicalBytes(structuredContent), 'MCP response')
-  verifyResponseOf(response, context)
+  const { receipt } = verifyResponseOf(response, context)
+  const { issuedAtUnixSeconds } = receipt.body
+  const { notBeforeUnixSeconds } = context.request.capability.body
+  if (issuedAtUnixSeconds < notBeforeUnixSeconds || issuedAtUnixSeconds > unixSeconds(clock)) {
+    refuse('a receipt issued between the capability and now')
+  }
 }
 
 function refuse(expected: string): never {

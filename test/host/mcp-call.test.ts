@@ -14,6 +14,8 @@ import { TrialWorld } from '../support/trial-world.js'
 
 vi.setConfig({ testTimeout: 60_000 })
 
+const ENDED = 'MCP server refused: expected an answer before its end'
+
 let world: TrialWorld
 beforeAll(async () => {
   world = await TrialWorld.begin()
@@ -60,7 +62,7 @@ describe('chio-broker-mcp in its cage', () => {
       kind: 'failure',
       failure: { diagnosticCode: 'chio.broker.authority_unavailable' },
     })
-    expect(run.mcp).toEqual({ kind: 'refused', sentence: 'an answer before the server ended' })
+    expect(run.mcp).toEqual({ kind: 'refused', sentence: ENDED })
     expect(Buffer.from(run.tool.stderr).toString()).toBe(
       'chio-broker-mcp failed closed: authorization_denied\n',
     )
@@ -162,7 +164,7 @@ time.sleep(60)`
   test('that has the answer and never tells it is killed after its grace; the outcome stands', async () => {
     const run = await callServer(pythonServer('until_called()\nsubmit()\ntime.sleep(60)'), 100)
     expect(run.outcome.kind).toBe('response')
-    expect(run.mcp).toEqual({ kind: 'refused', sentence: 'an answer before the server ended' })
+    expect(run.mcp).toEqual({ kind: 'refused', sentence: ENDED })
     expect(run.tool.signal).toBe('SIGKILL')
   })
 })

@@ -11,6 +11,7 @@ import { executeFrameBody } from '../../protocol/attempt-request.js'
 import type { FinishedTool } from '../../cage/index.js'
 import { acceptedFrame } from '../support/broker-mcp.js'
 import { openTestCage } from '../support/cage.js'
+import { HeldClock } from '../support/clock.js'
 import { deadlineIn } from '../support/descriptors.js'
 import { HONEST, pythonServer, withDocument, withResult } from '../support/mcp-servers.js'
 import { response } from '../support/own-outcome.js'
@@ -20,6 +21,7 @@ vi.setConfig({ testTimeout: 120_000 })
 
 const context = { request: execute, registration, receiptSigner: OWN_KEYS.receipt.publicKey }
 const success = acceptedFrame(encode(BrokerExecuteResponse, response()))
+const NOW_MS = response().receipt.body.issuedAtUnixSeconds * 1_000
 const PATIENT: McpBounds = { openingMs: 60_000, callMs: 60_000 }
 
 interface Spoken {
@@ -27,14 +29,14 @@ interface Spoken {
   readonly tool: FinishedTool
 }
 
-async function speakWith(behaviour: string, bounds = PATIENT): Promise<Spoken> {
+async function speakWith(behaviour: string, bounds = PATIENT, nowMs = NOW_MS): Promise<Spoken> {
   const [peer, stream] = socketPair('stream')
   const waiting = await openTestCage({ ...pythonServer(behaviour), input: 'pipe' })
   try {
     const armed = await waiting.handOff(stream, encodeFrame(executeFrameBody(execute, TENANT)))
     closeDescriptor(stream)
     const running = armed.go()
-    const call = new McpCall(running, context, bounds)
+    const call = new McpCall(running, { context, clock: new HeldClock(nowMs) }, bounds)
     const served = serve(peer)
     const verdict = await call.verdict
     const tool = await running.finish(60_000)
@@ -146,7 +148,7 @@ describe('an answer does not stand, and its server is killed,', () => {
       beforeItLists("while True: notify('n' * 200000)"),
       /at most \d+ bytes in all/,
     ],
-    ['where the server ends before it', `open_session()`, /before the server ended/],
+    ['where the server ends before it', `open_session()`, /before its end/],
     ['where its body was changed', withDocument("document['body'][0] ^= 1"), /outcome body digest refused/],
     ['where its status was changed', withDocument("document['status'] = 200"), /outcome status refused/],
     [
@@ -187,6 +189,14 @@ describe('an answer does not stand, and its server is killed,', () => {
       sentence: expect.stringMatching(/within 200 ms/) as string,
     })
     expect(tool.signal).toBe('SIGKILL')
+  })
+})
+
+test('an answer of the future does not stand', async () => {
+  const { verdict } = await speakWith(HONEST, PATIENT, NOW_MS - 1)
+  expect(verdict).toMatchObject({
+    kind: 'refused',
+    sentence: expect.stringMatching(/between the capability and now/) as string,
   })
 })
 
