@@ -30,6 +30,8 @@ const LAST_PATIENCE_MS = 15_000
 
 export class Load {
   readonly runs: LoadRun[] = []
+  /** Runs that ended with the provider's answer. */
+  answered = 0
   readonly #world: SoakWorld
   readonly #seed: number
   readonly #clients: Promise<void>[] = []
@@ -63,6 +65,7 @@ export class Load {
       const run = this.#nextRun(JSON.stringify({ client, number, seed: this.#seed }), random)
       this.runs.push(run)
       run.told = await host.run(this.#order(run, random))
+      if (run.told?.outcome === 'response') this.answered += 1
       if (run.told?.exitCode === UNAVAILABLE) await sleep(AWAY_PAUSE_MS)
     }
     await host?.stop()

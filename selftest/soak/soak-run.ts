@@ -49,7 +49,9 @@ const PROGRESS_MS = 10_000
 const LONGEST_PAUSE_MS = 500
 const SLOT_PATIENCE_MS = 40_000
 const SETTLED_WITHIN_MS = 120_000
-const MAIN_JOB_TRIES = 5
+const MAIN_JOB_TRIES = 20
+const WORK_PATIENCE_MS = 30_000
+const LOOK_MS = 20
 
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const world = await SoakWorld.open()
@@ -106,17 +108,27 @@ class SoakRun {
     })
     this.#load.begin(clients)
     await Promise.all([
-      this.#keepDoing(PROCESS_FAULTS, new Random(seed ^ 0x5bd1e995)),
-      this.#keepDoing(SURROUNDING_FAULTS, new Random(seed ^ 0x27d4eb2f)),
+      this.#keepDoing(PROCESS_FAULTS, new Random(seed ^ 0x5bd1e995), () => this.#work()),
+      this.#keepDoing(SURROUNDING_FAULTS, new Random(seed ^ 0x27d4eb2f), async () => undefined),
       this.#tell(),
     ])
   }
 
-  async #keepDoing(faults: readonly Fault[], random: Random): Promise<void> {
+  async #keepDoing(faults: readonly Fault[], random: Random, between: () => Promise<void>): Promise<void> {
     while (!this.#isOver()) {
+      await between()
       await sleep(random.below(LONGEST_PAUSE_MS))
       const fault = random.pick(faults)
       if (await fault.act(this.#world, random)) count(this.#faults, fault.name)
+    }
+  }
+
+  /** Waits for an answered run: faults that follow each other faster than a slow machine works would disturb nothing. */
+  async #work(): Promise<void> {
+    const before = this.#load.answered
+    const patienceBootNs = deadlineAfter(systemClock, WORK_PATIENCE_MS)
+    while (this.#load.answered === before && !this.#isOver() && !hasPassed(systemClock, patienceBootNs)) {
+      await sleep(LOOK_MS)
     }
   }
 
