@@ -8,6 +8,7 @@ import { REFLECTIONS, type Reflection } from './reflections.js'
 import { accepted, FuzzFinding, type FuzzTarget, type Verdict } from './target.js'
 
 const VISIBLE = Array.from({ length: 94 }, (_unused, at) => 0x21 + at)
+const APART = Buffer.from('|')
 const SURROUNDINGS = [
   '',
   '{"echo":"',
@@ -63,6 +64,8 @@ interface Hidden {
 
 function assertFound(scan: SecretScan, { label, reflect, secret, around }: Hidden, random: Random): void {
   const cut = random.below(around.length + 1)
-  const text = Buffer.concat([around.subarray(0, cut), reflect(secret, random), around.subarray(cut)])
+  // Apart, since a percent sign before it would make an escape of its first letters: another text altogether.
+  const hidden = [APART, reflect(secret, random), APART]
+  const text = Buffer.concat([around.subarray(0, cut), ...hidden, around.subarray(cut)])
   if (scan.find(text) === null) throw new FuzzFinding(`a secret in ${label} was not found`)
 }

@@ -1,5 +1,5 @@
-// The broker as a process of its own: how it starts and ends, what it says, what it never says, and what a peer
-// cannot make it do.
+// The broker as a process of its own: how it starts and ends, what it says, what it never says. What it does with
+// random bytes stands in test/fuzz/daemons.test.ts.
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,9 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { BrokerProcess, type BrokerProcessOptions } from '../support/broker-process.js'
 import { BrokerWorld, SECRET } from '../support/broker-world.js'
-import { fullCount } from '../support/counts.js'
 import { answer } from '../support/provider.js'
-import { sayBytes, seenOn, soonBootNs, write } from '../support/raw-broker.js'
+import { seenOn, soonBootNs, write } from '../support/raw-broker.js'
 
 let world: BrokerWorld
 const started: BrokerProcess[] = []
@@ -128,37 +127,6 @@ describe('a stopped daemon', () => {
     expect(world.provider.hits).toBe(0)
   })
 })
-
-describe('whatever bytes come', () => {
-  const count = fullCount(150, 5_000)
-  test(`the daemon lives through ${count} of them and serves after`, { timeout: 600_000 }, async () => {
-    const broker = await serving()
-    const attempt = world.attempt()
-    await attempt.register()
-    for (let round = 0; round < count; round += 1) await sayBytes(world, hostileBytes(round))
-    expect(broker.child.exitCode).toBeNull()
-    expect(broker.lines.filter(line => line['event'] === 'fault')).toEqual([])
-    const { stream } = await attempt.prepare()
-    expect((await stream.submit(soonBootNs())).response.accepted).toBe(true)
-  })
-})
-
-/** Random bytes, random frames, and envelopes with one random change. */
-function hostileBytes(round: number): Uint8Array {
-  const body = randomBytes(1 + (round % 300))
-  const prefix = Buffer.alloc(4)
-  prefix.writeUInt32BE(body.length)
-  if (round % 3 === 0) return body
-  if (round % 3 === 1) return Buffer.concat([prefix, body])
-  const operation = ['execute', 'prepare_connection', 'provision', 'slot_status', 'revoke'][round % 5]
-  const decimals = `[${[...body].join(',')}]`
-  const text = Buffer.from(
-    `{"authorization":${decimals},"operation":"${operation}","payload":${decimals},"tenantScope":"tenant-a"}`,
-  )
-  prefix.writeUInt32BE(text.length)
-  if (round % 2 === 0) text[round % text.length] = body[0] ?? 0
-  return Buffer.concat([prefix, text])
-}
 
 describe('the secret', () => {
   test('stands in no log line, no file of the state, no environment and no argument', async () => {
