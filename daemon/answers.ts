@@ -8,7 +8,7 @@ import { BrokerExecuteResponse } from '../protocol/execute-response.js'
 import { BrokerExecuteFailure } from '../protocol/failure.js'
 import { receiptReference, type SignedExecutionReceipt } from '../protocol/receipt.js'
 import type { StoredResponse } from './stored-responses.js'
-import { turnOfLoop } from './turn-of-loop.js'
+import { nextSlice } from './turn-of-loop.js'
 
 export function encodeResponse(response: IpcResponse): Uint8Array {
   checkResponse(response, response.operation)
@@ -37,7 +37,7 @@ export function failureFrame(failure: BrokerExecuteFailure): Uint8Array {
 export async function completedFrame(
   { body, headers, status }: StoredResponse,
   receipt: SignedExecutionReceipt,
-  yieldNow: () => Promise<void> = turnOfLoop,
+  yieldNow: () => Promise<void> = nextSlice,
 ): Promise<Uint8Array> {
   const document = {
     body,

@@ -18,7 +18,7 @@ import { digestsOf, executePart } from './canonical-parts.js'
 import type { BrokerExchange, BrokerParts } from './parts.js'
 import { Refused, refusing } from './refused.js'
 import type { RefusalReason } from './refusals.js'
-import { turnOfLoop } from './turn-of-loop.js'
+import { nextSlice } from './turn-of-loop.js'
 
 export interface AuthorizedRequest {
   readonly registration: AttemptRegistration
@@ -64,7 +64,7 @@ async function decodeRequest(
   malformed: RefusalReason,
 ): Promise<AuthenticatedAttemptRequest> {
   try {
-    return await decodeSliced(AuthenticatedAttemptRequest, payload, 'attempt request', turnOfLoop)
+    return await decodeSliced(AuthenticatedAttemptRequest, payload, 'attempt request', nextSlice)
   } catch (cause) {
     return refusing(malformed, () => {
       throw cause

@@ -7,7 +7,7 @@ import { encodeSliced } from '../protocol/codec.js'
 import { sha256, toHex } from '../protocol/digest.js'
 import { AuthenticatedIpcRequest } from '../protocol/envelope.js'
 import { type BrokerExecuteRequest, RequestProof } from '../protocol/execute-request.js'
-import { turnOfLoop } from './turn-of-loop.js'
+import { nextSlice } from './turn-of-loop.js'
 
 export interface FrameBinding {
   readonly frameBytes: number
@@ -26,7 +26,7 @@ export async function bindFrame(
 ): Promise<FrameBinding> {
   const authorization = encode(RequestProof, request.proof)
   const envelope = { authorization, operation: 'execute', payload, tenantScope }
-  const frame = await encodeSliced(AuthenticatedIpcRequest, envelope, turnOfLoop)
+  const frame = await encodeSliced(AuthenticatedIpcRequest, envelope, nextSlice)
   const digest = sha256(frame)
   const binding = { frameBytes: frame.length, sha256: digest, sha256Hex: toHex(digest) }
   frame.fill(0)

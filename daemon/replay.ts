@@ -13,7 +13,7 @@ import type { BrokerExchange, BrokerParts } from './parts.js'
 import { findReceipt } from './receipts.js'
 import { Refused, refusing } from './refused.js'
 import { assertThere } from './replay-turns.js'
-import { turnOfLoop } from './turn-of-loop.js'
+import { nextSlice } from './turn-of-loop.js'
 import { untilEnded } from './until-ended.js'
 
 /** @returns the whole frame body, in its turn. @throws Refused `attempt_pending`, `attempt_unknown`, or a silent one. */
@@ -33,14 +33,14 @@ export async function replayExecute(parts: BrokerParts, exchange: BrokerExchange
   return parts.replays.take(peer.uid, connection, () =>
     recordedFrame(parts, findExact(parts, attemptId, digest), async () => {
       assertThere(connection)
-      await turnOfLoop()
+      await nextSlice()
     }),
   )
 }
 
 async function openExecute(payload: Uint8Array): Promise<BrokerExecuteRequest> {
   try {
-    return await decodeSliced(BrokerExecuteRequest, payload, 'execute request', turnOfLoop)
+    return await decodeSliced(BrokerExecuteRequest, payload, 'execute request', nextSlice)
   } catch (cause) {
     return refusing('document_malformed', () => {
       throw cause
@@ -72,7 +72,7 @@ function findExact(parts: BrokerParts, attemptId: string, requestCanonicalDigest
 export async function recordedFrame(
   parts: BrokerParts,
   attempt: AttemptRecord,
-  yieldNow: () => Promise<void> = turnOfLoop,
+  yieldNow: () => Promise<void> = nextSlice,
 ): Promise<Uint8Array> {
   const { attemptId, receiptReference, state } = attempt
   if (receiptReference === null) {

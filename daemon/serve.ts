@@ -15,7 +15,7 @@ import { faultFields } from './log.js'
 import type { BrokerExchange, BrokerParts } from './parts.js'
 import { Refused } from './refused.js'
 import { refusalRow } from './refusals.js'
-import { turnOfLoop } from './turn-of-loop.js'
+import { nextSlice } from './turn-of-loop.js'
 
 const NS_PER_MS = 1_000_000n
 
@@ -62,7 +62,7 @@ async function readRequest(
 
 async function decodeEnvelope(body: Uint8Array): Promise<AuthenticatedIpcRequest> {
   try {
-    return await decodeSliced(AuthenticatedIpcRequest, body, 'request envelope', turnOfLoop)
+    return await decodeSliced(AuthenticatedIpcRequest, body, 'request envelope', nextSlice)
   } catch (cause) {
     if (isBrokerError(cause)) throw new Refused('envelope_malformed', `${body.length} bytes`, cause)
     throw cause

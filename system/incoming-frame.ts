@@ -57,7 +57,8 @@ export class IncomingFrame {
 
   /** Overwrites what arrived; a request may hold a secret to be provisioned. */
   wipe(): void {
-    this.#body?.fill(0)
+    // The rest was never touched: to write to it would make pages of what was only announced.
+    this.#body?.fill(0, 0, Math.max(0, this.#receivedBytes - FRAME_PREFIX_BYTES))
     this.#body = undefined
   }
 }

@@ -1,8 +1,9 @@
 // Owns: accepting: who connects is known and judged before a byte is read, and how many may be here at once.
 // Must never: stop because of a peer. A fault on one connection ends that connection.
 // Source: accept(2); the broker protocol's peer authentication.
-import { createServer, type Server, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Clock } from '../protocol/clock.js'
+import { AcceptTurns } from './accept-turns.js'
 import { adoptSocket } from './adopted-socket.js'
 import { bindSocket, type BoundSocket } from './bound-socket.js'
 import { ConnectionPlaces, type Full, type PlaceLimits } from './connection-places.js'
@@ -11,7 +12,8 @@ import { type ConnectionMode, FramedConnection } from './framed-connection.js'
 import { identifyPeer, overflowUid, type PeerIdentity } from './peer.js'
 import { descriptorOf } from './socket-descriptor.js'
 
-const DEFAULT_BACKLOG = 128
+/** Who waits here waits for all before it: as many as one uid may have connected. */
+const DEFAULT_BACKLOG = 64
 
 export interface ListenOptions extends PlaceLimits {
   readonly path: string
@@ -47,7 +49,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
 
 export class Listener {
   readonly #options: ListenOptions
-  readonly #server: Server
+  readonly #accepting: AcceptTurns
   readonly #places: ConnectionPlaces
   #bound: BoundSocket | undefined
 
@@ -56,11 +58,14 @@ export class Listener {
     this.#places = new ConnectionPlaces(options.clock, options, ({ pid, uid }) =>
       options.onRefused?.({ reason: 'dropped', uid, pid }),
     )
-    this.#server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, socket => this.#accept(socket))
+    this.#accepting = new AcceptTurns(
+      { accept: socket => this.#accept(socket), onFault: error => options.onFault(error) },
+      options.backlog ?? DEFAULT_BACKLOG,
+    )
   }
 
   get isListening(): boolean {
-    return this.#server.listening
+    return this.#accepting.isListening
   }
 
   get connections(): number {
@@ -69,17 +74,12 @@ export class Listener {
 
   async start(): Promise<void> {
     const { path, socketGid, activatedDescriptor: descriptor } = this.#options
-    const backlog = this.#options.backlog ?? DEFAULT_BACKLOG
     const owner = { ownerUid: process.geteuid?.() ?? 0, socketGid }
-    const listening = new Promise<void>(resolve => {
-      this.#server.once('listening', resolve)
-    })
-    this.#server.on('error', error => this.#options.onFault(error))
-    this.#bound =
+    this.#bound = await this.#accepting.start((server, backlog) =>
       descriptor === undefined
-        ? bindSocket(this.#server, path, owner, backlog)
-        : adoptSocket(this.#server, { path, descriptor }, owner, backlog)
-    await listening
+        ? bindSocket(server, path, owner, backlog)
+        : adoptSocket(server, { path, descriptor }, owner, backlog),
+    )
   }
 
   /** Stops accepting, closes every connection, and removes its own socket alone. Safe to repeat. */
@@ -87,9 +87,7 @@ export class Listener {
     const bound = this.#bound
     if (bound === undefined) return
     this.#bound = undefined
-    const closed = new Promise<void>(resolve => {
-      this.#server.close(() => resolve())
-    })
+    const closed = this.#accepting.close()
     for (const connection of this.#places.guests()) connection.closeNow()
     bound.release()
     await closed

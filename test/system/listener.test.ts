@@ -1,11 +1,13 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { statSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { MAXIMUM_ACCEPTS_PER_TURN } from '../../protocol/limits.js'
 import type { ConnectionRefusal, Listener } from '../../system/listener.js'
 import type { PeerIdentity } from '../../system/peer.js'
 import { startChild } from '../support/compiled-child.js'
-import { openDescriptorCount } from '../support/descriptors.js'
+import { deadlineIn, openDescriptorCount } from '../support/descriptors.js'
 import { SKIP_REASONS } from '../support/skips.js'
 import {
   makeSocketFolder,
@@ -17,6 +19,8 @@ import {
 } from '../support/test-listener.js'
 import { testWhen } from '../support/when.js'
 
+/** A few turns of accepting, within the backlog. */
+const MANY = 5 * MAXIMUM_ACCEPTS_PER_TURN
 let place: SocketFolder
 const listeners: Listener[] = []
 
@@ -156,5 +160,40 @@ describe('peers', () => {
     client.write(prefixed(Buffer.from('hello')))
     expect((await readAll(client)).subarray(4).toString()).toBe('hello')
     await child.kill()
+  })
+})
+
+describe('accepting', () => {
+  test('gives the loop back, however quickly connectors come: what is connected is served meanwhile', async () => {
+    const listener = await serveHere({
+      maximumConnections: 1_000,
+      maximumConnectionsPerUid: 1_000,
+      maximumConnectionsPerConnector: 1_000,
+      onConnection: async connection => {
+        const body = await connection.readFrame({ maximumFrameBytes: 9, deadlineBootNs: deadlineIn(60_000) })
+        await connection.writeFrame(body, deadlineIn(60_000))
+      },
+    })
+    const clients = await Promise.all(
+      Array.from({ length: MANY }, async () => {
+        const client = await plainClient(place.path)
+        client.write(prefixed(Buffer.from('hello')))
+        client.end()
+        return client
+      }),
+    )
+    for (const client of clients) expect((await readAll(client)).subarray(4).toString()).toBe('hello')
+    await expect.poll(() => listener.connections).toBe(0)
+    expect(listener.isListening).toBe(true)
+  })
+
+  test('goes on under the same name and inode after any number of turns', async () => {
+    await serveHere({ admit: () => false })
+    const { ino } = statSync(place.path)
+    for (let round = 0; round < 3; round += 1) {
+      const clients = await Promise.all(Array.from({ length: MANY }, () => plainClient(place.path)))
+      for (const client of clients) expect(await readAll(client)).toHaveLength(0)
+    }
+    expect(statSync(place.path).ino).toBe(ino)
   })
 })
