@@ -1,13 +1,23 @@
-import { closeSync, openSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../native/clock.js'
 import { closeDescriptor, duplicateDescriptor, peerCredentials, socketPair } from '../../native/index.js'
 import { isBrokerError } from '../../protocol/errors.js'
 import { activatedSockets } from '../../system/activation.js'
+import { connectPinned } from '../../system/connect.js'
 import { descriptorOf } from '../../system/socket-descriptor.js'
+import { startChild } from '../support/compiled-child.js'
+import { deadlineIn } from '../support/descriptors.js'
+import { SKIP_REASONS } from '../support/skips.js'
 import { makeSocketFolder, plainClient, serve, type SocketFolder } from '../support/test-listener.js'
+import { testWhen } from '../support/when.js'
+
+const isRoot = process.geteuid?.() === 0
 
 let place: SocketFolder
 const servers: Server[] = []
@@ -143,4 +153,44 @@ describe('an activated socket', () => {
       serve(place.path, { activatedDescriptor: descriptor, onConnection: async () => {} }),
     ).rejects.toMatchObject({ code: 'custody', message: containing('mode 0600') })
   })
+})
+
+describe('a client that was faster than the daemon', () => {
+  testWhen(
+    isRoot,
+    SKIP_REASONS.needsRoot,
+    'sees the manager, says nothing, and meets the daemon',
+    async () => {
+      const daemon = { uid: 61_234, gid: 61_234 }
+      const script = `const { systemClock } = await compiled('native/clock')
+      const { listen } = await compiled('system/listener')
+      await listen({
+        path: args[0], activatedDescriptor: 3, socketGid: null, clock: systemClock, mode: 'exchange', admit: () => true,
+        onFault: () => {}, onConnection: connection => connection.ended,
+      })
+      say({ serves: true })`
+      spawnSync('chown', ['-R', `${daemon.uid}:${daemon.gid}`, place.folder])
+      const child = startChild(script, [place.path], {
+        wrapper: [
+          'systemd-socket-activate',
+          '-l',
+          place.path,
+          'setpriv',
+          `--reuid=${daemon.uid}`,
+          `--regid=${daemon.gid}`,
+          '--clear-groups',
+          '--',
+        ],
+      })
+      onTestFinished(() => child.kill())
+      while (!existsSync(place.path)) await delay(10)
+      spawnSync('chown', [`${daemon.uid}:${daemon.gid}`, place.path])
+      chmodSync(place.path, 0o600)
+      const pins = { path: place.path, ownerUid: daemon.uid, socketGid: null, clock: systemClock }
+      const descriptor = await connectPinned({ ...pins, deadlineBootNs: deadlineIn(20_000) })
+      descriptors.push(descriptor)
+      expect(await child.next()).toEqual({ serves: true })
+      expect(peerCredentials(descriptor)).toEqual({ ...daemon, pid: child.process.pid })
+    },
+  )
 })
