@@ -1,8 +1,10 @@
 // The one-call session of chio-broker-mcp: the sequence, what each message may hold, how many there may be. Whatever
 // is out of place ends it.
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MAXIMUM_MCP_MESSAGES } from '../../client/mcp-message.js'
-import { McpSession } from '../../client/mcp-session.js'
+import { McpSession, type McpStep } from '../../client/mcp-session.js'
+import { FULL_RUN_TIMEOUT_MS, fullCount } from '../support/counts.js'
 import { codeOf } from '../support/descriptors.js'
 import {
   call,
@@ -115,6 +117,38 @@ const callWith = (params: Message): readonly Message[] => [
   withParams(call, { name: TOOL_NAME, arguments: callArguments, ...params }),
 ]
 const [firstMember = ''] = Object.keys(callArguments)
+
+test(
+  'whatever a client writes is a step or a refusal of ours, and only the exact request is a call',
+  () => {
+    const lines = session.map(message => JSON.stringify(message))
+    const place = fc.record({ line: fc.nat(3), at: fc.nat(3_000), drop: fc.nat(3) })
+    const mutation = fc.tuple(
+      place,
+      fc.constantFrom('', '"', '{', '}', '[', ',', ':', '0', '-', 'e9', '\\', '\u0000', '\u00e9'),
+    )
+    fc.assert(
+      fc.property(mutation, ([{ line, at, drop }, put]) => {
+        const text = lines[line] ?? ''
+        const changed = text.slice(0, at) + put + text.slice(at + drop)
+        const [last, error] = outcomeOf(lines.with(line, changed))
+        if (error !== undefined) expect(error).toMatchObject({ code: 'invalid_request' })
+        if (last?.kind === 'call') expect(last.request.schema).toBe(execute.schema)
+      }),
+      { numRuns: fullCount(300, 20_000) },
+    )
+  },
+  FULL_RUN_TIMEOUT_MS,
+)
+
+function outcomeOf(lines: readonly string[]): [McpStep | undefined, unknown] {
+  const fresh = newSession()
+  try {
+    return [lines.map(line => fresh.accept(Buffer.from(line))).at(-1), undefined]
+  } catch (error) {
+    return [undefined, error]
+  }
+}
 
 describe('a message', () => {
   test.each<[string, readonly Message[]]>([
