@@ -1,8 +1,7 @@
 // Owns the surroundings of one broker in a test: folder, keys, authority, provider, configuration, and attempts as a
 // kernel and a host would make them. Everything is real but the deciding.
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { BrokerClient } from '../../client/broker-client.js'
 import type { BrokerPins } from '../../client/broker-pins.js'
@@ -25,6 +24,7 @@ import { type PublicKey, type SigningKey, signingKey } from '../../protocol/keys
 import type { CredentialPlacement } from '../../protocol/placement.js'
 import { TestAuthority } from './authority.js'
 import { startProvider, type TestProvider } from './provider.js'
+import { temporaryFolder } from './temporary-folder.js'
 import { type AttemptOptions, AUDIENCE, nowUnixSeconds, TENANT, TestAttempt } from './test-attempt.js'
 
 export const SECRET = 'canary-secret-token-8391'
@@ -48,7 +48,7 @@ export interface LogLine extends LogFields {
 }
 
 export class BrokerWorld {
-  readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'chio-broker-')))
+  readonly folder = temporaryFolder('chio-broker-')
   readonly keys = {
     authority: signingKey(randomBytes(32)),
     issuer: signingKey(randomBytes(32)),

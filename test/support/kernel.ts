@@ -1,8 +1,7 @@
 // Owns the kernels that tests make: a private folder with store and sockets, all keys, a caller, an administrator,
 // and a broker key that signs records as the broker would. Nothing of it reads or touches an installation.
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { KernelClient } from '../../client/kernel-client.js'
 import type { BrokerRecords } from '../../kernel/broker-records.js'
@@ -16,6 +15,7 @@ import { encode } from '../../protocol/codec.js'
 import { Grant } from '../../protocol/grant.js'
 import { GrantReference } from '../../protocol/kernel-rpc.js'
 import { type SigningKey, signingKey } from '../../protocol/keys.js'
+import { temporaryFolder } from './temporary-folder.js'
 
 export const TENANT = 'tenant-of-tests'
 export const AUDIENCE = 'broker-of-tests'
@@ -98,7 +98,7 @@ export function kernelConfig(
 }
 
 export function makeKernelFolder(): string {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'chio-kernel-')))
+  const folder = temporaryFolder('chio-kernel-')
   for (const part of ['state', 'host', 'authority', 'broker']) mkdirSync(join(folder, part), { mode: 0o700 })
   return folder
 }
