@@ -1,12 +1,23 @@
 #!/usr/bin/env node
-// The first step of the command line: elsewhere than on Linux nothing of ours can be loaded, so that is said
-// before anything is.
-if (process.platform === 'linux') {
+// The first step of the command line: elsewhere than on Linux, and with too few open files, nothing of ours can be
+// loaded, so that is said before anything is.
+import { LEAST_OPEN_FILES, openFilesLimit } from '../system/open-files.js'
+
+/** Why nothing can be loaded, with its code; null when it can. */
+function obstacle(): { readonly sentence: string; readonly code: string } | null {
+  if (process.platform !== 'linux')
+    return { sentence: `expected Linux, got ${process.platform}`, code: 'unsupported_platform' }
+  const limit = openFilesLimit()
+  if (limit >= LEAST_OPEN_FILES) return null
+  const sentence = `expected a hard limit of at least ${LEAST_OPEN_FILES} open files, got ${limit}; raise it: ulimit -n 1024`
+  return { sentence, code: 'hostile_environment' }
+}
+
+const found = obstacle()
+if (found === null) {
   const { runProgram } = await import('./program.js')
   await runProgram(process.argv)
 } else {
-  console.error(
-    `chio: refused: expected Linux, got ${process.platform}\n      code unsupported_platform; nothing was started`,
-  )
+  console.error(`chio: refused: ${found.sentence}\n      code ${found.code}; nothing was started`)
   process.exitCode = 1
 }

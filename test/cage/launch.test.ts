@@ -4,13 +4,16 @@
 import { chmodSync, chownSync, copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { findBubblewrap } from '../../cage/bubblewrap.js'
 import { cageIdentity } from '../../cage/identity.js'
 import { isRoot, openFolder, openTestCage, refusalOf, testIdentity } from '../support/cage.js'
 import { runWith } from '../support/descriptors.js'
 import { SKIP_REASONS } from '../support/skips.js'
 import { describeWhen } from '../support/when.js'
+
+// Twenty-eight launches in one of the tests, each some 15 ms on an idle machine and much more on a busy one.
+vi.setConfig({ testTimeout: 120_000 })
 
 const folder = openFolder()
 afterAll(() => folder.remove())
@@ -86,6 +89,24 @@ describe('a launcher that runs out of descriptors', () => {
     expect(new Set(refused!.map(([, errno]) => errno))).toEqual(new Set(['EMFILE']))
     expect(new Set(answers.map(answer => answer.at(-1))).size).toBe(1)
   })
+})
+
+test('a launcher whose limit leaves no slot for the one exec is told which to raise', () => {
+  const script = `
+    import { openCage, cagePolicy } from ${JSON.stringify(new URL('../../dist/cage/index.js', import.meta.url).href)}
+    const tool = { path: '/usr/bin/true', argv: ['true'] }
+    const identity = ${JSON.stringify(testIdentity)}
+    for (const exec of ['once', 'allowed']) {
+      const opened = openCage(cagePolicy({ tool, exec, identity }))
+      console.log(await opened.then(async cage => (await cage.close(), 'open'), error => error.message))
+    }`
+  const node = `ulimit -n 200; exec "$0" --input-type=module -e "$1"`
+  const { stdout, stderr } = runWith('/bin/sh', ['-c', node, process.execPath, script])
+  expect(stderr).toBe('')
+  expect(stdout.trim().split('\n')).toEqual([
+    'cage refused: open files: expected a hard limit of at least 256 for a tool that executes once, got a lower one; raise it: ulimit -Hn 1024',
+    'open',
+  ])
 })
 
 describeWhen(isRoot, SKIP_REASONS.needsRoot, 'a launcher that is root', () => {
