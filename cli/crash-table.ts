@@ -21,7 +21,8 @@ export function resultLines(row: RowResult): string[] {
   const line = COLUMNS.map(([, width, of]) => of(row).padEnd(width))
     .join('')
     .trimEnd()
-  return [line, ...row.violations.map(sentence => `  ${sentence}`)]
+  const missed = row.isReached ? [] : ['its moment never came']
+  return [line, ...[...missed, ...row.violations].map(sentence => `  ${sentence}`)]
 }
 
 export function sumLines(rows: readonly RowResult[], unlisted: readonly string[]): string[] {

@@ -1,8 +1,9 @@
 // Owns the rows in which an administrator changes something, or somebody only looks: what was asked, and whether it is
 // done once the process is back.
 // Must never: count an answer that did not come as done, or as not done; only the store says.
-import { isBrokerError } from '../../protocol/errors.js'
+import { randomInt } from 'node:crypto'
 import type { Administrator } from '../../client/administrator.js'
+import { isBrokerError } from '../../protocol/errors.js'
 import { trialAdministrator } from '../trial-grant.js'
 import type { CrashWorld } from './crash-world.js'
 import type { CutpointRow } from './cutpoint.js'
@@ -40,7 +41,8 @@ interface Acts {
 }
 
 async function actsOf(world: CrashWorld, row: CutpointRow, by: Administrator): Promise<Acts> {
-  const grantId = row.name.replaceAll(/[._]/g, '-')
+  // Told once more, a row is about another grant.
+  const grantId = `${row.name.replaceAll(/[._]/g, '-')}-${randomInt(2 ** 31)}`
   const grant = { ...world.grant, grantId }
   const found = () => world.session.kernel.call('show_grant', { grantId })
   switch (row.story) {
@@ -53,11 +55,11 @@ async function actsOf(world: CrashWorld, row: CutpointRow, by: Administrator): P
         isDone: async () => (await found()).revoked,
       }
     case 'provision': {
-      const credential = { credentialId: row.name, provider: world.grant.credential.provider, version: 1 }
+      const credential = { credentialId: grantId, provider: world.grant.credential.provider, version: 1 }
       return {
         ask: () => by.provision({ credential, placement: PLACEMENT, secret: Buffer.from('not-a-secret') }),
         isDone: async () =>
-          (await by.credentials()).some(({ credential: of }) => of.credentialId === row.name),
+          (await by.credentials()).some(({ credential: of }) => of.credentialId === grantId),
       }
     }
     default:

@@ -13,6 +13,8 @@ export interface RowResult {
   readonly operation: string
   /** Exit code and outcome; `died` for a host that was killed, `-` where nobody asked. */
   readonly told: string
+  /** Whether the process ended at its moment; nothing is judged by the row's phase where it did not. */
+  readonly isReached: boolean
   readonly ok: boolean
   /** What does not hold, a sentence each. */
   readonly violations: readonly string[]
@@ -38,10 +40,9 @@ export function judgeRow(row: CutpointRow, seen: RowSeen): RowResult {
     operation: entry?.state ?? 'none',
     told: told === undefined ? 'died' : `${told.exitCode} ${told.outcome}`,
   }
-  return rowResult(row, result, [
-    ...(seen.isReached ? [] : [`its cutpoint was not reached: ${told?.sentence ?? 'nobody said anything'}`]),
+  return rowResult(row, { ...result, isReached: seen.isReached }, [
     ...seen.others,
-    ...phaseViolations(row, result, told?.outcome ?? 'died'),
+    ...(seen.isReached ? phaseViolations(row, result, told?.outcome ?? 'died') : []),
     ...changes(before, after),
     ...violationsOf(after),
     ...after.entries.filter(({ isSettled }) => !isSettled).map(({ state }) => `the operation stays ${state}`),
@@ -56,17 +57,18 @@ export function judgeAdministered(
 ): RowResult {
   const operation = isDone ? 'changed once' : 'nothing changed'
   const result = { hits: 0, attempt: '-', operation, told: `${told.exitCode} ${told.outcome}` }
-  return rowResult(row, result, [
-    ...(isReached ? [] : [`its cutpoint was not reached: ${told.sentence}`]),
-    ...phaseViolations(row, result, told.outcome),
-  ])
+  return rowResult(row, { ...result, isReached }, isReached ? phaseViolations(row, result, told.outcome) : [])
 }
 
 type Columns = Pick<RowResult, 'attempt' | 'hits' | 'operation' | 'told'>
 
-function rowResult(row: CutpointRow, columns: Columns, violations: readonly string[]): RowResult {
+function rowResult(
+  row: CutpointRow,
+  seen: Columns & Pick<RowResult, 'isReached'>,
+  violations: readonly string[],
+): RowResult {
   const { name, what, who } = row
-  return { name, who, what, ...columns, ok: violations.length === 0, violations }
+  return { name, who, what, ...seen, ok: seen.isReached && violations.length === 0, violations }
 }
 
 function phaseViolations({ phase }: CutpointRow, columns: Columns, outcome: string): string[] {

@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest'
 import { runRandom } from '../../selftest/crash/random-run.js'
 import { fullCount, isFullRun } from '../support/counts.js'
 
-vi.setConfig({ testTimeout: isFullRun ? 7_200_000 : 300_000 })
+vi.setConfig({ testTimeout: isFullRun ? 7_200_000 : 600_000 })
 
 test('no moment of any death lets a request be sent twice, or without a record', async () => {
   const rounds = fullCount(4, 1_000)

@@ -6,7 +6,7 @@ import type { RowResult } from '../../selftest/crash/row-result.js'
 import { runTable } from '../../selftest/crash/table-run.js'
 import { isFullRun } from '../support/counts.js'
 
-vi.setConfig({ testTimeout: isFullRun ? 1_800_000 : 300_000 })
+vi.setConfig({ testTimeout: isFullRun ? 1_800_000 : 600_000 })
 
 const rows = CUTPOINTS.filter(({ name }) => isFullRun || MOST_IMPORTANT.includes(name))
 

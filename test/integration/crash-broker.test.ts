@@ -8,7 +8,7 @@ import { TrialWorld } from '../support/trial-world.js'
 
 const TIMEOUT_MS = 3_000
 
-vi.setConfig({ testTimeout: 60_000 })
+vi.setConfig({ testTimeout: 120_000 })
 
 let world: TrialWorld
 beforeAll(async () => {
