@@ -36,8 +36,8 @@ export interface McpBounds {
 
 /** An interpreter may need seconds to start on a busy machine; the stream lives 30. */
 export const MCP_OPENING_MS = 15_000
-/** Answers before the call's are short, and there are three; a server may log through notifications. */
-const MAXIMUM_OPENING_MESSAGES = 64
+/** There are three answers; a server may log beside them, through notifications. */
+const MAXIMUM_SERVER_MESSAGES = 64
 /** A byte of a body is at most three digits, a comma and a space; evidence, receipt and text fit beside it. */
 const BYTES_PER_BODY_BYTE = 6
 const BYTES_BESIDE_BODY = 256 * 1024
@@ -132,8 +132,8 @@ export class McpCall {
   }
 
   #take(reply: McpReply): void {
-    if (++this.#messages > MAXIMUM_OPENING_MESSAGES) {
-      throw refused(`at most ${MAXIMUM_OPENING_MESSAGES} messages`)
+    if (++this.#messages > MAXIMUM_SERVER_MESSAGES) {
+      throw refused(`at most ${MAXIMUM_SERVER_MESSAGES} messages`)
     }
     if (reply.kind === 'notification') return
     if (reply.id !== IDS[this.#step]) throw refused(`an answer to ${this.#step} alone`)
