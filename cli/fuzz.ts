@@ -30,11 +30,7 @@ async function fuzz(): Promise<void> {
 }
 
 function readArguments(args: readonly string[]) {
-  const { positionals, values } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: { seed: { type: 'string' }, json: { type: 'boolean', default: false } },
-  })
+  const { positionals, values } = parsed(args)
   const [name = '', length = ''] = positionals
   const targets = FUZZ_TARGETS.filter(target => name === 'all' || target.name === name)
   const seconds = Number(length)
@@ -42,12 +38,29 @@ function readArguments(args: readonly string[]) {
   const isSeed = Number.isInteger(seed) && seed >= 0 && seed < SEEDS
   const isLength = seconds > 0 && seconds <= LONGEST_SECONDS
   if (targets.length === 0 || positionals.length !== 2 || !isLength || !isSeed) {
-    throw new BrokerError(
-      'usage',
-      `fuzz refused: expected TARGET SECONDS [--seed S] [--json] with a target of all, ${FUZZ_TARGET_NAMES.join(', ')}`,
-    )
+    refuseUsage()
   }
   return { targets, seconds, seed, json: values.json }
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { seed: { type: 'string' }, json: { type: 'boolean', default: false } },
+    })
+  } catch (error) {
+    return refuseUsage(error)
+  }
+}
+
+function refuseUsage(cause?: unknown): never {
+  throw new BrokerError(
+    'usage',
+    `fuzz refused: expected TARGET SECONDS [--seed S] [--json] with a target of all, ${FUZZ_TARGET_NAMES.join(', ')}`,
+    { cause },
+  )
 }
 
 function documentOf(results: readonly TargetResult[], kept: readonly string[]) {

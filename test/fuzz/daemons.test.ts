@@ -36,7 +36,7 @@ import { reserved } from '../support/brokered-operation.js'
 import { soonBootNs } from '../support/raw-broker.js'
 import { TENANT as BROKER_TENANT, type TestAttempt } from '../support/test-attempt.js'
 
-const COUNT = fullCount(300, 100_000)
+const COUNT = fullCount(150, 100_000)
 const SEED = 20_261_130
 const TIMEOUT_MS = fullCount(120_000, 7_200_000)
 
