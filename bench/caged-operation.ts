@@ -2,7 +2,7 @@
 // journal, but for the opening of the cage, which a host does ahead.
 // Must never: leave out a step that `runBrokered` takes, or take one that it does not.
 import type { WaitingCage } from '../cage/index.js'
-import { Journal } from '../host/journal.js'
+import { openJournal } from '../host/prepared-run.js'
 import { retainOutcome } from '../host/run-record.js'
 import { finalize } from '../host/settlement.js'
 import { closeDescriptor } from '../native/index.js'
@@ -20,11 +20,7 @@ export async function cagedOperation(
   const { session } = installation
   const admitted = await admit(installation, issueBody(), timed)
   const stream = await timed('prepare', () => prepare(installation, admitted))
-  const journal = await timed('journal request', async () => {
-    const opened = await Journal.open(session.runsDirectory, admitted.attemptId, session.journalKey)
-    await opened.retainFrame('request.frame', stream.frame)
-    return opened
-  })
+  const journal = await timed('journal request', () => openJournal(session, admitted, stream.frame))
   await timed('start', () => start(installation, admitted))
   const descriptor = stream.takeDescriptor()
   const armed = await timed('handoff', () => cage.handOff(descriptor, stream.frame)).finally(() =>

@@ -1,14 +1,13 @@
 // The private journal: exact frames, which may hold sensitive content, encrypted under the host's own
 // key; receipt and outcome in clear. Each file is durable before the result is used.
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import { constants } from 'node:fs'
-import { lstat, mkdir, open } from 'node:fs/promises'
+import { lstatSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { canonicalBytes } from '../protocol/canonical.js'
 import type { JsonValue } from '../protocol/json.js'
 import { BrokerError } from '../protocol/errors.js'
 import { modeText, refused } from '../system/custody-refusal.js'
-import { retainFile } from '../system/retained-file.js'
+import { retainFiles, syncFolder } from '../system/retained-file.js'
 
 const MAGIC = Buffer.from('chio.host-journal.v1\n', 'latin1')
 const NONCE_BYTES = 12
@@ -20,6 +19,10 @@ const ATTEMPT_ID = /^broker-attempt-[0-9a-f]{64}$/
 export type JournalFrame = 'request.frame' | 'response.frame'
 /** In clear: digests and identifiers only. */
 export type JournalDocument = 'outcome.json' | 'receipt.json' | 'registration.json'
+
+export type JournalEntry =
+  | { readonly name: JournalFrame; readonly frame: Uint8Array }
+  | { readonly name: JournalDocument; readonly document: Uint8Array | JsonValue }
 
 /** The journal of one attempt. */
 export class Journal {
@@ -45,42 +48,44 @@ export class Journal {
   }
 
   /** Retains one exact frame, encrypted. */
-  async retainFrame(name: JournalFrame, frame: Uint8Array): Promise<void> {
-    await this.#retain(name, seal(frame, this.#key, `${this.#attemptId}/${name}`))
+  retainFrame(name: JournalFrame, frame: Uint8Array): Promise<void> {
+    return this.retain({ name, frame })
   }
 
   /** Retains one document in clear: it holds digests and identifiers only. */
-  async retainDocument(name: JournalDocument, document: Uint8Array | JsonValue): Promise<void> {
-    const bytes = document instanceof Uint8Array ? document : canonicalBytes(document)
-    await this.#retain(name, Buffer.concat([bytes, Buffer.from('\n')]))
+  retainDocument(name: JournalDocument, document: Uint8Array | JsonValue): Promise<void> {
+    return this.retain({ name, document })
   }
 
-  async #retain(name: string, bytes: Uint8Array): Promise<void> {
-    const path = join(this.directory, name)
-    await onDisk(path, () => retainFile(path, bytes, 0o600))
+  /** Retains several, named in their order; all are on disk when it resolves. */
+  async retain(...entries: readonly JournalEntry[]): Promise<void> {
+    const files = entries.map(entry => ({ name: entry.name, bytes: this.#bytesOf(entry) }))
+    await onDisk(this.directory, () => retainFiles(this.directory, files, 0o600))
+  }
+
+  #bytesOf(entry: JournalEntry): Uint8Array {
+    if ('frame' in entry) return seal(entry.frame, this.#key, `${this.#attemptId}/${entry.name}`)
+    const { document } = entry
+    const bytes = document instanceof Uint8Array ? document : canonicalBytes(document)
+    return Buffer.concat([bytes, Buffer.from('\n')])
   }
 }
 
 async function makePrivateFolder(directory: string): Promise<void> {
-  await onDisk(directory, () => mkdir(directory, { mode: 0o700 }).catch(unlessExists))
-  const stats = await lstat(directory)
+  await onDisk(directory, async () => makeUnlessThere(directory))
+  const stats = lstatSync(directory)
   if (!stats.isDirectory()) throw refused(directory, 'a folder', 'another kind of file')
   if (stats.uid !== process.geteuid?.()) throw refused(directory, 'a folder of this user', `uid ${stats.uid}`)
   if ((stats.mode & 0o077) !== 0) throw refused(directory, 'mode 0700', modeText(stats))
+  // The name of the attempt's folder must survive as well as what is in it.
   await onDisk(dirname(directory), () => syncFolder(dirname(directory)))
 }
 
-function unlessExists(error: unknown): void {
-  if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-}
-
-/** The name of the attempt's folder must survive as well as what is in it. */
-async function syncFolder(directory: string): Promise<void> {
-  const handle = await open(directory, constants.O_RDONLY | constants.O_DIRECTORY)
+function makeUnlessThere(directory: string): void {
   try {
-    await handle.sync()
-  } finally {
-    await handle.close()
+    mkdirSync(directory, { mode: 0o700 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
 

@@ -63,7 +63,7 @@ async function prepareOnce(
     const { stream } = await timeline.step('prepare', () =>
       prepareWithin(session, reservation, admitted, wait),
     )
-    return { session, timeline, admitted, stream, journal: await openJournal(session, admitted, stream) }
+    return { session, timeline, admitted, stream, journal: await journalOf(session, admitted, stream) }
   } catch (error) {
     throw await settledError(session, admitted, error, false)
   }
@@ -84,21 +84,26 @@ async function register(
   }
 }
 
-async function openJournal(
+/** The exact request and its registration are on disk before anything is started under them. */
+export async function openJournal(
+  session: HostSession,
+  admitted: AdmittedOperation,
+  frame: Uint8Array,
+): Promise<Journal> {
+  const { attemptId, register } = admitted
+  const journal = await Journal.open(session.runsDirectory, attemptId, session.journalKey)
+  const document = encode(AttemptRegistration, register.registration)
+  await journal.retain({ name: 'request.frame', frame }, { name: 'registration.json', document })
+  return journal
+}
+
+async function journalOf(
   session: HostSession,
   admitted: AdmittedOperation,
   stream: PreparedStream,
 ): Promise<Journal> {
   try {
-    const journal = await Journal.open(session.runsDirectory, admitted.attemptId, session.journalKey)
-    await Promise.all([
-      journal.retainFrame('request.frame', stream.frame),
-      journal.retainDocument(
-        'registration.json',
-        encode(AttemptRegistration, admitted.register.registration),
-      ),
-    ])
-    return journal
+    return await openJournal(session, admitted, stream.frame)
   } catch (error) {
     stream.close()
     throw error

@@ -20,9 +20,11 @@ export async function retainOutcome(
   outcome: SignedOutcome,
   census: Census,
 ): Promise<void> {
-  await journal.retainFrame('response.frame', encodeFrame(outcome.frame))
-  await journal.retainDocument('receipt.json', receiptBytes(outcome))
-  await journal.retainDocument('outcome.json', outcomeDocument(admitted, outcome, census))
+  await journal.retain(
+    { name: 'response.frame', frame: encodeFrame(outcome.frame) },
+    { name: 'receipt.json', document: receiptBytes(outcome) },
+    { name: 'outcome.json', document: outcomeDocument(admitted, outcome, census) },
+  )
 }
 
 /** Completes what a run that is gone did not live to retain. Nobody saw its cage: there is no census. */

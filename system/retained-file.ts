@@ -7,45 +7,96 @@ import {
   constants,
   fchmodSync,
   fstatSync,
+  fsync,
   fsyncSync,
   openSync,
   readSync,
   renameSync,
   type Stats,
   unlinkSync,
+  write,
   writeSync,
 } from 'node:fs'
-import { open, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { modeText, refused } from './custody-refusal.js'
 
+const writeOffLoop = promisify(write)
+const fsyncOffLoop = promisify(fsync)
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+
+export interface NamedBytes {
+  readonly name: string
+  readonly bytes: Uint8Array
+}
 
 /**
  * Puts the bytes under the name, replacing what was there, without blocking the event loop on the disk.
  * On disk, name included, when it resolves; after a failure the old file stands.
  */
-export async function retainFile(path: string, bytes: Uint8Array, mode: number): Promise<void> {
-  const temporary = temporaryName(path)
+export function retainFile(path: string, bytes: Uint8Array, mode: number): Promise<void> {
+  return retainFiles(dirname(path), [{ name: basename(path), bytes }], mode)
+}
+
+/**
+ * As `retainFile` for several files of one folder: written and synced beside each other, named in their order, and
+ * the folder synced once for all names. Each is whole or as before; after a failure the first few may be new.
+ */
+export async function retainFiles(
+  directory: string,
+  files: readonly NamedBytes[],
+  mode: number,
+): Promise<void> {
+  const written = files.map(({ name, bytes }) => ({
+    path: join(directory, name),
+    temporary: temporaryName(join(directory, name)),
+    bytes,
+  }))
   try {
-    const file = await open(temporary, NEW_FILE, mode)
-    try {
-      await file.chmod(mode)
-      await file.writeFile(bytes)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(temporary, path)
+    await settledAll(written.map(({ temporary, bytes }) => writeNewFile(temporary, bytes, mode)))
+    for (const { path, temporary } of written) renameSync(temporary, path)
   } catch (error) {
-    await unlink(temporary).catch(() => undefined)
+    for (const { temporary } of written) unlinkIfThere(temporary)
     throw error
   }
-  const directory = await open(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY)
+  await syncFolder(directory)
+}
+
+/** The names in a folder are on disk when it resolves. */
+export async function syncFolder(directory: string): Promise<void> {
+  const descriptor = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY)
   try {
-    await directory.sync()
+    await fsyncOffLoop(descriptor)
   } finally {
-    await directory.close()
+    closeSync(descriptor)
+  }
+}
+
+/** Content and sync wait for the disk and leave the loop; the rest is a call into the page cache. */
+async function writeNewFile(path: string, bytes: Uint8Array, mode: number): Promise<void> {
+  const descriptor = openSync(path, NEW_FILE, mode)
+  try {
+    fchmodSync(descriptor, mode)
+    for (let at = 0; at < bytes.length; ) {
+      at += (await writeOffLoop(descriptor, bytes, at, bytes.length - at)).bytesWritten
+    }
+    await fsyncOffLoop(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Waits for all before the first fault is thrown: nothing is still written when the caller tidies. */
+async function settledAll(writes: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(writes)
+  await Promise.all(writes)
+}
+
+function unlinkIfThere(path: string): void {
+  try {
+    unlinkSync(path)
+  } catch {
+    // It was renamed, or never made: the fault that is under way says more.
   }
 }
 
