@@ -43,7 +43,7 @@ export class KernelClient {
       clock,
       unavailable: 'kernel_unavailable',
       maximumFrameBytes: MAXIMUM_RESPONSE_FRAME_BYTES,
-      keyOf: body => decode(KernelResponse, body, 'kernel response').requestId,
+      keyOf: body => readResponse(body).requestId,
     })
   }
 
@@ -65,7 +65,7 @@ export class KernelClient {
       schema: KERNEL_RPC_SCHEMA,
       tenantScope: this.pins.tenantScope,
     })
-    const response = decode(KernelResponse, await this.#request(requestId, body, kind), 'kernel response')
+    const response = readResponse(await this.#request(requestId, body, kind))
     if (response.refusal !== null) throw refusalError(response.refusal)
     if (response.result?.kind !== kind) {
       throw new BrokerError('invalid_request', `kernel answer refused: expected a result of ${kind}`)
@@ -88,6 +88,15 @@ export class KernelClient {
       )
     }
   }
+}
+
+/** The connection looks for the id in a response that is then judged: it is read once. */
+const responses = new WeakMap<Uint8Array, KernelResponse>()
+
+function readResponse(body: Uint8Array): KernelResponse {
+  const response = responses.get(body) ?? decode(KernelResponse, body, 'kernel response')
+  responses.set(body, response)
+  return response
 }
 
 /** A socket that this session may not reach is another matter than a kernel that does not serve. */

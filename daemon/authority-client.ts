@@ -138,6 +138,11 @@ export class AuthorityClient {
   }
 }
 
+/** The connection looks for the id in an answer that is then judged: it is read once. */
+const answers = new WeakMap<Uint8Array, SignedAuthorityResponse>()
+
 function readAnswer(body: Uint8Array): SignedAuthorityResponse {
-  return decode(SignedAuthorityResponse, body, 'authority answer')
+  const answer = answers.get(body) ?? decode(SignedAuthorityResponse, body, 'authority answer')
+  answers.set(body, answer)
+  return answer
 }

@@ -84,16 +84,50 @@ export function optional<R, T>(read: (row: R) => T, row: R | undefined): T | und
   return row === undefined ? undefined : read(row)
 }
 
+/** Operations under way: each is read up to eight times between its reserve and its end. */
+const MAXIMUM_REMEMBERED = 256
+
+/**
+ * Documents of operations as they were last read, oldest first. A row is taken from the store every time; only where
+ * its bytes are still the same is what they say not read out of them anew.
+ */
+class RememberedDocuments<T> {
+  readonly #codec: Codec<T>
+  readonly #known = new Map<string, { readonly bytes: Uint8Array; readonly document: T }>()
+
+  constructor(codec: Codec<T>) {
+    this.#codec = codec
+  }
+
+  read(operationId: string, bytes: Uint8Array): T {
+    const known = this.#known.get(operationId)
+    if (known !== undefined && Buffer.compare(known.bytes, bytes) === 0) return known.document
+    const document = read(this.#codec, bytes)
+    if (this.#known.size >= MAXIMUM_REMEMBERED) this.#known.delete(this.#known.keys().next().value as string)
+    this.#known.set(operationId, { bytes, document })
+    return document
+  }
+
+  readOptional(operationId: string, bytes: Uint8Array | null): T | null {
+    return bytes === null ? null : this.read(operationId, bytes)
+  }
+}
+
+const reservations = new RememberedDocuments(Reservation)
+const registrations = new RememberedDocuments(AttemptRegistration)
+const commits = new RememberedDocuments(DispatchCommit)
+
 export function operationOf(row: OperationRow): AdmissionOperation {
+  const { operation_id: operationId } = row
   return {
-    operationId: row.operation_id,
+    operationId,
     state: row.state,
     version: row.version,
     createdAtUnixMs: row.created_at_unix_ms,
     updatedAtUnixMs: row.updated_at_unix_ms,
-    reservation: read(Reservation, row.reservation),
-    registration: readOptional(AttemptRegistration, row.registration),
-    commit: readOptional(DispatchCommit, row.dispatch_commit),
+    reservation: reservations.read(operationId, row.reservation),
+    registration: registrations.readOptional(operationId, row.registration),
+    commit: commits.readOptional(operationId, row.dispatch_commit),
     record: readOptional(BrokerRecord, row.record),
     lastError: row.last_error,
   }

@@ -95,6 +95,12 @@ export class ProviderConnection {
     this.#socket?.destroy()
   }
 
+  /** After its answer was read: dead at once, destroyed in a later turn, so that nobody waits for its farewell. */
+  retire(): void {
+    this.#dead = true
+    setImmediate(() => this.drop())
+  }
+
   async #open(terms: OpeningTerms): Promise<void> {
     try {
       this.#addresses ??= await this.#resolve(terms)

@@ -43,7 +43,8 @@ export interface ExchangeTerms {
 
 /**
  * Sends a request and reads its answer. The write happens in the caller's own synchronous run.
- * @param connection alive; used up and destroyed, whatever the ending.
+ * @param connection alive; used up whatever the ending, and destroyed: after a whole answer in the next turn, so that
+ * the record of the answer does not wait for it.
  * @param request filled with zeros once it left, and in every ending.
  * @returns an ending; never throws for anything that network or provider did.
  */
@@ -55,18 +56,18 @@ export function exchange(
   return new Promise((resolve, reject) => {
     // Handed in a second time by mistake, it is another exchange's to end.
     const isOthers = connection.used
-    const tidy = (): void => {
-      if (!isOthers) connection.drop()
+    const tidy = (leave: () => void): void => {
+      if (!isOthers) leave()
       request.fill(0)
       terms.scan.wipe()
     }
     new RunningExchange(connection, request, terms).start({
       end: result => {
-        tidy()
+        tidy(() => (result.ending === 'response' ? connection.retire() : connection.drop()))
         resolve(result)
       },
       fail: error => {
-        tidy()
+        tidy(() => connection.drop())
         reject(error)
       },
     })
