@@ -38,11 +38,14 @@ function launch(options: BrokerProcessOptions = {}): BrokerProcess {
   return broker
 }
 
+/** A busy machine takes its time; the provider's own deadline must not be what ends the story. */
+const PATIENCE_MS = 30_000
+
 /** A dispatched execution whose provider answers when it is told to. */
 async function dispatched() {
   const asked = new Promise<ProviderExchange>(resolve => world.provider.behave(resolve))
-  const attempt = await world.prepared()
-  const submitted = attempt.preparation.stream.submit(soonBootNs())
+  const attempt = await world.prepared({ timeoutMs: PATIENCE_MS })
+  const submitted = attempt.preparation.stream.submit(soonBootNs(PATIENCE_MS))
   const exchange = await asked
   return { attempt, submitted, answerNow: () => answer(exchange.socket, 'at last') }
 }
