@@ -12,7 +12,7 @@ import { SKIP_REASONS } from '../support/skips.js'
 import { testWhen } from '../support/when.js'
 
 // Fourteen operations, four of them with two hundred attempts; more than seconds only beside busy neighbours.
-vi.setConfig({ testTimeout: 300_000 })
+vi.setConfig({ testTimeout: 600_000 })
 
 interface Row {
   readonly name: string
