@@ -154,4 +154,4 @@ export const MINIMUM_CONNECT_HANG_MS = 5_000
 /** Grants, and destinations, of which this is remembered; each is a few hundred bytes. */
 export const MAXIMUM_DECLINING = 256
 /** Connections that are accepted in one turn of the event loop; the next turn first reads those that are there. */
-export const MAXIMUM_ACCEPTS_PER_TURN = 8
+export const MAXIMUM_ACCEPTS_PER_TURN = 4

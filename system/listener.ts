@@ -13,7 +13,7 @@ import { identifyPeer, overflowUid, type PeerIdentity } from './peer.js'
 import { descriptorOf } from './socket-descriptor.js'
 
 /** Who waits here waits for all before it: as many as one uid may have connected. */
-const DEFAULT_BACKLOG = 64
+const DEFAULT_BACKLOG = 16
 
 export interface ListenOptions extends PlaceLimits {
   readonly path: string

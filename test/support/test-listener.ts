@@ -31,6 +31,8 @@ export function serve(path: string, options: Serving): Promise<Listener> {
     socketGid: null,
     clock: systemClock,
     mode: 'exchange',
+    // Plain clients connect many at once and do not ask again when the queue is full.
+    backlog: 128,
     admit: () => true,
     onFault: () => {},
     ...options,

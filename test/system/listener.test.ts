@@ -140,7 +140,7 @@ describe('peers', () => {
        const { listen } = await compiled('system/listener')
        let faults = 0
        const listener = await listen({
-         path: args[0], socketGid: null, clock: systemClock, mode: 'exchange', admit: () => true,
+         path: args[0], socketGid: null, clock: systemClock, mode: 'exchange', backlog: 128, admit: () => true,
          onFault: () => { faults += 1 },
          onConnection: async connection => {
            const deadlineBootNs = systemClock.bootNs() + 60_000_000_000n
