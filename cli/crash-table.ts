@@ -29,7 +29,7 @@ export function sumLines(rows: readonly RowResult[], unlisted: readonly string[]
   const failed = rows.filter(({ ok }) => !ok).length
   return [
     '',
-    `${rows.length} cutpoints, ${failed === 0 ? 'all promises held' : `${failed} with a promise broken`}`,
+    `${rows.length} ${rows.length === 1 ? 'cutpoint' : 'cutpoints'}, ${failed === 0 ? 'all promises held' : `${failed} with a promise broken`}`,
     ...(unlisted.length === 0 ? [] : [`reached and in no row: ${unlisted.join(', ')}`]),
   ]
 }

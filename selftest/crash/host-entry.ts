@@ -1,5 +1,5 @@
 // A host under test: takes orders line by line on standard input, runs each to its end, and says what `chio run`
-// would have told. It stands still at a named moment until it is told to go on, or is killed there.
+// would have told. It stands still at a named moment until it is killed there.
 // Must never: be started by anything but a crash run.
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -20,15 +20,11 @@ const [state = '', aheadMs = '0'] = process.argv.slice(2)
 const say = (word: HostWord): void => void writeSync(STANDARD_OUTPUT, `${JSON.stringify(word)}\n`)
 
 let standsAt: string | undefined
-let goOn: () => void = () => undefined
 
 async function atMoment(moment: string): Promise<void> {
   if (moment !== standsAt) return
-  const told = new Promise<void>(resolve => {
-    goOn = resolve
-  })
   say({ stands: moment })
-  await told
+  await new Promise<never>(() => undefined)
 }
 
 const layout = layoutOf(state)
@@ -62,9 +58,8 @@ async function obey(order: HostOrder): Promise<void> {
 
 createInterface({ input: process.stdin })
   .on('line', line => {
-    const order = JSON.parse(line) as HostOrder | SteeringOrder | { goOn: true }
-    if ('goOn' in order) goOn()
-    else if ('body' in order) void obey(order)
+    const order = JSON.parse(line) as HostOrder | SteeringOrder
+    if ('body' in order) void obey(order)
     else if (order.measure) say({ measured: measured() })
     else steering.steer(order)
   })

@@ -19,7 +19,7 @@ export interface HostOrder {
   /** How far the clocks of its world are ahead. */
   readonly aheadMs?: number
   readonly waitForSlotMs?: number
-  /** Stands still there until it is told to go on. */
+  /** Stands still there until it is killed. */
   readonly standsAt?: string
   /** Without a cage, in one of the ways of a tool that the host plays itself. */
   readonly way?: PlainWay
@@ -76,12 +76,6 @@ export class HostProcess {
     const word = await this.#next()
     if (word !== undefined && 'stands' in word) return true
     return word !== undefined && 'told' in word ? word.told : undefined
-  }
-
-  /** Lets it go on from where it stands. */
-  async goOn(): Promise<Told | undefined> {
-    this.#send({ goOn: true })
-    return this.#told()
   }
 
   /** Steps the hand of its wall clock. */

@@ -1,5 +1,5 @@
 // Owns the question which processes stand below one of ours: a host's cage is bwrap, process 1 of the cage, and the
-// tool. Read from /proc; a process that goes away meanwhile is left out.
+// tool. Read from /proc; one that is dead or goes away meanwhile is left out.
 // Must never: signal what does not descend from the given process.
 // Source: proc_pid_stat(5), proc_pid_children(5).
 import { readdirSync, readFileSync } from 'node:fs'
@@ -24,11 +24,6 @@ export function descendantsOf(pid: number): TreeProcess[] {
     queue.push(...(children.get(next.pid) ?? []))
   }
   return found
-}
-
-/** Whether a process runs; one that is dead and not yet reaped does not. */
-export function isRunning(pid: number): boolean {
-  return processOf(pid) !== undefined
 }
 
 function allProcesses(): TreeProcess[] {
