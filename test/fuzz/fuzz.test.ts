@@ -91,7 +91,8 @@ describe('a run', () => {
       const onInput = (input: Uint8Array): void => void inputs.push(Buffer.from(input).toString())
       const check = (input: Uint8Array) => ({ word: 'accepted', signal: `${input.length}` })
       await runTarget({ ...target, check }, { seed, clock: countingClock(), milliseconds: 200, onInput })
-      return inputs
+      // Looks of the run itself are few: the first twenty are always there.
+      return inputs.slice(0, 20)
     }
     expect(await tried(5)).toEqual(await tried(5))
     expect(await tried(5)).not.toEqual(await tried(6))
