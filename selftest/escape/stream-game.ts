@@ -1,6 +1,7 @@
 // What a tool may do with its prepared stream besides writing the frame, and what must come of it: how often the
 // provider is reached, and whether the broker's record is an answer or a refusal.
 // Source: native/cage-probe/stream-games.c; the protocol's prepared stream: one exact frame, once.
+import type { BrokeredRun } from '../../host/brokered-run.js'
 import { systemClock } from '../../native/clock.js'
 import type { BrokerBench } from '../broker-bench.js'
 import { type HostileRun, runProbe } from './hostile-run.js'
@@ -57,11 +58,17 @@ export function playGame(bench: BrokerBench, game: StreamGame): Promise<GameResu
   })
 }
 
+/** A provider that was reached is recorded as an answer, or as a dispatch that may have been one. */
+function compare(hits: number, outcome: BrokeredRun['outcome']): { agrees: boolean; record: string } {
+  if (outcome.kind === 'response') return { agrees: hits === 1, record: 'an answer' }
+  const wasDispatched = outcome.failure.receipt.body.dispatchKnowledge !== 'not_started'
+  return { agrees: hits === 0 || wasDispatched, record: wasDispatched ? 'a dispatch' : 'a refusal' }
+}
+
 export function judgeGame(game: StreamGame, { hits, run, said }: HostileRun): Omit<GameResult, 'ms'> {
   const { aim, name, sees } = game
   const lines = said.trimEnd().split('\n')
-  const record = run.outcome.kind === 'response' ? 'an answer' : 'a refusal'
-  const agrees = (hits === 1) === (run.outcome.kind === 'response')
+  const { agrees, record } = compare(hits, run.outcome)
   const ok = ALLOWED[game.hits].includes(hits) && agrees && (sees === undefined || lines.includes(sees))
   const words = lines.filter(line => line !== '').join(', ')
   return { name, aim, ok, found: `provider requests: ${hits}, recorded as ${record}; the tool saw: ${words}` }

@@ -89,14 +89,21 @@ describe('the attempts', () => {
 
 describe('a game on the stream', () => {
   const game = STREAM_GAMES.find(({ name }) => name === 'surplus-descriptors')!
-  const played = (kind: 'failure' | 'response', hits: number, said: string): HostileRun =>
-    ({ run: { outcome: { kind } }, hits, said }) as unknown as HostileRun
+  const played = (outcome: object, hits: number, said: string): HostileRun =>
+    ({ run: { outcome }, hits, said }) as unknown as HostileRun
+  const response = { kind: 'response' }
+  const failure = (dispatchKnowledge: string) => ({
+    kind: 'failure',
+    failure: { receipt: { body: { dispatchKnowledge } } },
+  })
 
   test('holds when the provider was reached as often as the record says, and as the game allows', () => {
-    expect(judgeGame(game, played('response', 1, 'answer 9\nheld 0\n')).ok).toBe(true)
-    expect(judgeGame(game, played('failure', 0, 'held 0\n')).ok).toBe(true)
-    expect(judgeGame(game, played('response', 2, 'held 0\n')).ok).toBe(false)
-    expect(judgeGame(game, played('failure', 1, 'held 0\n')).ok).toBe(false)
-    expect(judgeGame(game, played('response', 1, 'held 3\n')).ok).toBe(false)
+    expect(judgeGame(game, played(response, 1, 'answer 9\nheld 0\n')).ok).toBe(true)
+    expect(judgeGame(game, played(failure('not_started'), 0, 'held 0\n')).ok).toBe(true)
+    expect(judgeGame(game, played(failure('unknown'), 1, 'held 0\n')).ok).toBe(true)
+    expect(judgeGame(game, played(response, 2, 'held 0\n')).ok).toBe(false)
+    expect(judgeGame(game, played(response, 0, 'held 0\n')).ok).toBe(false)
+    expect(judgeGame(game, played(failure('not_started'), 1, 'held 0\n')).ok).toBe(false)
+    expect(judgeGame(game, played(response, 1, 'held 3\n')).ok).toBe(false)
   })
 })
