@@ -69,11 +69,12 @@ describe('a full disk of the broker', () => {
 
   test('between dispatch and completion: the tool gets nothing, the record follows when there is room', async () => {
     const [gate, before] = [disks.gate(), hits()]
+    await disks.cutLog('broker')
     const started = await disks.started()
     const { admitted } = started
     const submitted = refusalOf(() => plain.submit(world(), started.stream))
     await gate.reached
-    await disks.fill('broker')
+    await disks.disk('broker').fill()
     gate.open()
     expect(await submitted).toMatchObject({ code: 'outcome_undetermined', outcome: 'unknown' })
     await free()
@@ -91,11 +92,12 @@ describe('a full disk of the broker', () => {
   test('and a kill meanwhile: it starts when there is room, and says that the outcome is lost', async () => {
     const { session, trial } = world()
     const [gate, before] = [disks.gate(), hits()]
+    await disks.cutLog('broker')
     const started = await disks.started()
     const { admitted } = started
     const submitted = refusalOf(() => plain.submit(world(), started.stream))
     await gate.reached
-    await disks.fill('broker')
+    await disks.disk('broker').fill()
     gate.open()
     expect((await submitted).code).toBe('outcome_undetermined')
     await trial.kill('broker')

@@ -60,14 +60,16 @@ export class FaultyDisks {
     return this.#disks[role]
   }
 
-  /**
-   * Fills the disk of a store so that no commit fits any more. A log that was emptied into its file keeps its room and
-   * is written anew: it is cut to nothing first.
-   */
+  /** Fills the disk of a store so that no commit fits any more. */
   async fill(role: DaemonRole): Promise<void> {
-    const cut = 'import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute("PRAGMA wal_checkpoint(TRUNCATE)")'
-    await this.#namespace.run(`/usr/bin/python3 -c '${cut}' ${this.#folder(role)}/${role}.db`)
+    await this.cutLog(role)
     await this.#disks[role].fill()
+  }
+
+  /** A log that was emptied into its file keeps its room and is written anew: cut to nothing, it has to grow. */
+  cutLog(role: DaemonRole): Promise<void> {
+    const cut = 'import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute("PRAGMA wal_checkpoint(TRUNCATE)")'
+    return this.#namespace.run(`/usr/bin/python3 -c '${cut}' ${this.#folder(role)}/${role}.db`)
   }
 
   #folder(role: DaemonRole): string {
