@@ -1,5 +1,6 @@
 // The replays of one uid are answered one after the other, so that a peer which reads none of its answers makes the
 // broker hold one of them and not as many as it has connections.
+import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ReplayTurns, type Replaying } from '../../daemon/replay-turns.js'
@@ -110,8 +111,12 @@ describe('a peer that asks for its answer on 40 connections and reads none', () 
 
   test('holds up nobody who asks for status, and its own last question is answered in the end', async () => {
     const frame = prefixed(executeFrameBody(attempt.request, TENANT))
-    const silent = await Promise.all(Array.from({ length: 40 }, () => plainClient(world.socketPath)))
-    for (const client of silent) client.write(frame)
+    const silent: Socket[] = []
+    for (let count = 0; count < 40; count += 1) {
+      const client = await plainClient(world.socketPath)
+      client.write(frame)
+      silent.push(client)
+    }
     expect((await world.client.slotStatus()).state).toBe('free')
     for (const client of silent) client.destroy()
     expect((await attempt.replay()).response.accepted).toBe(true)
