@@ -117,7 +117,9 @@ describe.each([
     expect(lines.find(line => 'code' in line)).toMatchObject({
       code: 'storage',
       outcome: 'unknown',
-      sentence: expect.stringMatching(/commit of append failed: SQLITE_IOERR.*; look at the file system/),
+      sentence: expect.stringMatching(
+        /commit of append failed: SQLITE_IOERR.*; look at the file system/,
+      ) as unknown,
     })
     expect(lines.at(-1)).toEqual({ rows: acknowledged })
     const store = await made.open()
