@@ -5,11 +5,11 @@
 // Source: one slot is shared by all; a fault class of public reports: a local client that holds the agent.
 import type { Clock } from '../protocol/clock.js'
 import {
-  ABANDONED_BEFORE_BACK_OFF,
-  ABANDONED_MS_BEFORE_BACK_OFF,
+  BACK_OFF_ABANDONED_COUNT,
+  BACK_OFF_ABANDONED_MS,
   FIRST_BACK_OFF_MS,
   MAXIMUM_BACK_OFF_MS,
-  MAXIMUM_DECLINING,
+  MAXIMUM_DECLINING_COUNT,
 } from '../protocol/limits.js'
 import type { DecliningGrant } from '../protocol/status.js'
 import { bootNsAfter, leftMsUntil } from './deadline.js'
@@ -50,7 +50,7 @@ export class GrantBackOff {
     this.#streaks.delete(parentCapabilityId)
     this.#streaks.set(parentCapabilityId, streak)
     forgetOldest(this.#streaks)
-    if (streak.abandoned < ABANDONED_BEFORE_BACK_OFF || streak.heldMs < ABANDONED_MS_BEFORE_BACK_OFF) return
+    if (streak.abandoned < BACK_OFF_ABANDONED_COUNT || streak.heldMs < BACK_OFF_ABANDONED_MS) return
     const waitMs = Math.min(MAXIMUM_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** streak.waits)
     streak.waits += 1
     streak.waitsUntilBootNs = bootNsAfter(this.#clock, waitMs)
@@ -79,7 +79,7 @@ function begun(): Streak {
 
 /** Bounded, whatever comes: the one that was counted longest ago goes. */
 export function forgetOldest<T>(streaks: Map<string, T>): void {
-  if (streaks.size <= MAXIMUM_DECLINING) return
+  if (streaks.size <= MAXIMUM_DECLINING_COUNT) return
   const [oldest] = streaks.keys()
   if (oldest !== undefined) streaks.delete(oldest)
 }

@@ -7,7 +7,7 @@ import type { Clock } from '../protocol/clock.js'
 import type { BrokerDestination } from '../protocol/destination.js'
 import {
   FIRST_PROVIDER_PAUSE_MS,
-  HANGS_BEFORE_PROVIDER_PAUSE,
+  PROVIDER_PAUSE_HANG_COUNT,
   MAXIMUM_PROVIDER_PAUSE_MS,
 } from '../protocol/limits.js'
 import type { DecliningProvider } from '../protocol/status.js'
@@ -52,8 +52,8 @@ export class ProviderBreaker {
     const proven = provenMs(hanging)
     hanging.longestMs = [...hanging.longestMs, waitedMs]
       .sort((left, right) => right - left)
-      .slice(0, HANGS_BEFORE_PROVIDER_PAUSE)
-    if (hanging.longestMs.length < HANGS_BEFORE_PROVIDER_PAUSE || waitedMs < proven) return
+      .slice(0, PROVIDER_PAUSE_HANG_COUNT)
+    if (hanging.longestMs.length < PROVIDER_PAUSE_HANG_COUNT || waitedMs < proven) return
     const pauseMs = Math.min(MAXIMUM_PROVIDER_PAUSE_MS, FIRST_PROVIDER_PAUSE_MS * 2 ** hanging.pauses)
     hanging.pauses += 1
     hanging.pausedUntilBootNs = bootNsAfter(this.#clock, pauseMs)
@@ -84,7 +84,7 @@ function begun(destination: BrokerDestination): Hanging {
 
 /** What so many hangs in a row have shown: nobody who waits this long gets an answer. */
 function provenMs({ longestMs }: Hanging): number {
-  return longestMs[HANGS_BEFORE_PROVIDER_PAUSE - 1] ?? 0
+  return longestMs[PROVIDER_PAUSE_HANG_COUNT - 1] ?? 0
 }
 
 /** One method of one URL: a slow path of a host must not decline a quick one. */

@@ -136,15 +136,15 @@ export const LARGE_FRAME_READ_MS = 2_000
 /** Log lines of one kind in a second; the rest is counted. A log line may wait for its reader. */
 export const MAXIMUM_LOG_LINES_PER_SECOND = 50
 /** Preparations that one grant may leave in a row: hosts crash, and tools are tried out. */
-export const ABANDONED_BEFORE_BACK_OFF = 3
+export const BACK_OFF_ABANDONED_COUNT = 3
 /** For which those must have held the slot together, one whole lifetime: short ones take little from others. */
-export const ABANDONED_MS_BEFORE_BACK_OFF = MAXIMUM_PREPARED_LIFETIME_MS
+export const BACK_OFF_ABANDONED_MS = MAXIMUM_PREPARED_LIFETIME_MS
 /** First wait of a grant whose preparations are abandoned; it doubles. */
 export const FIRST_BACK_OFF_MS = 1_000
 /** Longest such wait: ten times what one preparation can hold. */
 export const MAXIMUM_BACK_OFF_MS = 300_000
 /** Hangs of one destination in a row: one is a bad moment, three are a provider that does not answer. */
-export const HANGS_BEFORE_PROVIDER_PAUSE = 3
+export const PROVIDER_PAUSE_HANG_COUNT = 3
 /** First pause of a destination that hangs; it doubles. */
 export const FIRST_PROVIDER_PAUSE_MS = 10_000
 /** Longest such pause: who mends a provider waits this long at most for the next probe. */
@@ -152,6 +152,6 @@ export const MAXIMUM_PROVIDER_PAUSE_MS = 120_000
 /** A connection that is not open after this hangs; sooner, it may have had too little time. */
 export const MINIMUM_CONNECT_HANG_MS = 5_000
 /** Grants, and destinations, of which this is remembered; each is a few hundred bytes. */
-export const MAXIMUM_DECLINING = 256
+export const MAXIMUM_DECLINING_COUNT = 256
 /** Connections that are accepted in one turn of the event loop; the next turn first reads those that are there. */
 export const MAXIMUM_ACCEPTS_PER_TURN = 4

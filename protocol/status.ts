@@ -14,7 +14,7 @@ import {
   text,
 } from './codec.js'
 import { ATTEMPT_STATES } from './attempt-states.js'
-import { MAXIMUM_DECLINING, MAXIMUM_HOST_BYTES } from './limits.js'
+import { MAXIMUM_DECLINING_COUNT, MAXIMUM_HOST_BYTES } from './limits.js'
 import { Count, UnixMs } from './unix-time.js'
 
 export const SLOT_STATES = ['checking', 'executing', 'free', 'waiting'] as const
@@ -57,8 +57,8 @@ export const SlotStatus = object({
   connector: nullable(object({ pid: Count, uid })),
   deadlineLimit: nullable(oneOf(...DEADLINE_LIMITS)),
   declining: object({
-    grants: array(DecliningGrant, { max: MAXIMUM_DECLINING }),
-    providers: array(DecliningProvider, { max: MAXIMUM_DECLINING }),
+    grants: array(DecliningGrant, { max: MAXIMUM_DECLINING_COUNT }),
+    providers: array(DecliningProvider, { max: MAXIMUM_DECLINING_COUNT }),
   }),
   decryptions: Count,
   lastRelease: nullable(SlotRelease),

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { GrantBackOff } from '../../daemon/grant-back-off.js'
 import {
-  ABANDONED_BEFORE_BACK_OFF,
-  ABANDONED_MS_BEFORE_BACK_OFF,
+  BACK_OFF_ABANDONED_COUNT,
+  BACK_OFF_ABANDONED_MS,
   FIRST_BACK_OFF_MS,
   MAXIMUM_BACK_OFF_MS,
-  MAXIMUM_DECLINING,
+  MAXIMUM_DECLINING_COUNT,
 } from '../../protocol/limits.js'
 import { HeldClock } from '../support/clock.js'
 
@@ -17,14 +17,14 @@ beforeEach(() => {
   backOff = new GrantBackOff(clock)
 })
 
-const abandon = (times: number, heldMs = ABANDONED_MS_BEFORE_BACK_OFF, grant = GRANT): void => {
+const abandon = (times: number, heldMs = BACK_OFF_ABANDONED_MS, grant = GRANT): void => {
   for (let count = 0; count < times; count += 1) backOff.abandoned(grant, heldMs)
 }
 const waitMs = (): number => backOff.declining()[0]?.retryAfterMs ?? 0
 
 describe('a grant', () => {
   test('may leave a few preparations, as a host that crashes does, and waits for nothing', () => {
-    abandon(ABANDONED_BEFORE_BACK_OFF - 1)
+    abandon(BACK_OFF_ABANDONED_COUNT - 1)
     backOff.assertMayPrepare(GRANT)
     expect(backOff.declining()).toEqual([])
   })
@@ -35,7 +35,7 @@ describe('a grant', () => {
   })
 
   test('that goes on waits with a reason and a time, and no other grant does', () => {
-    abandon(ABANDONED_BEFORE_BACK_OFF)
+    abandon(BACK_OFF_ABANDONED_COUNT)
     expect(() => backOff.assertMayPrepare(GRANT)).toThrow(`retry after ${FIRST_BACK_OFF_MS} ms`)
     expect(() => backOff.assertMayPrepare(GRANT)).toThrow(
       expect.objectContaining({
@@ -45,12 +45,12 @@ describe('a grant', () => {
     )
     backOff.assertMayPrepare('grant-of-another')
     expect(backOff.declining()).toEqual([
-      { abandoned: ABANDONED_BEFORE_BACK_OFF, parentCapabilityId: GRANT, retryAfterMs: FIRST_BACK_OFF_MS },
+      { abandoned: BACK_OFF_ABANDONED_COUNT, parentCapabilityId: GRANT, retryAfterMs: FIRST_BACK_OFF_MS },
     ])
   })
 
   test('may prepare again once the wait is over, and not a millisecond before', () => {
-    abandon(ABANDONED_BEFORE_BACK_OFF)
+    abandon(BACK_OFF_ABANDONED_COUNT)
     clock.pass(FIRST_BACK_OFF_MS - 1)
     expect(() => backOff.assertMayPrepare(GRANT)).toThrow(/retry after 1 ms/)
     clock.pass(1)
@@ -58,7 +58,7 @@ describe('a grant', () => {
   })
 
   test('waits twice as long each time, up to a bound', () => {
-    abandon(ABANDONED_BEFORE_BACK_OFF)
+    abandon(BACK_OFF_ABANDONED_COUNT)
     const waits = Array.from({ length: 12 }, () => {
       abandon(1)
       return waitMs()
@@ -68,19 +68,19 @@ describe('a grant', () => {
   })
 
   test('that completes an execution begins anew', () => {
-    abandon(ABANDONED_BEFORE_BACK_OFF + 3)
+    abandon(BACK_OFF_ABANDONED_COUNT + 3)
     backOff.completed(GRANT)
     backOff.assertMayPrepare(GRANT)
-    abandon(ABANDONED_BEFORE_BACK_OFF - 1)
+    abandon(BACK_OFF_ABANDONED_COUNT - 1)
     backOff.assertMayPrepare(GRANT)
   })
 })
 
 test('only so many grants are remembered; the one counted longest ago goes first', () => {
-  abandon(ABANDONED_BEFORE_BACK_OFF)
-  for (let grant = 0; grant < MAXIMUM_DECLINING - 1; grant += 1) abandon(3, 100_000, `grant-${grant}`)
+  abandon(BACK_OFF_ABANDONED_COUNT)
+  for (let grant = 0; grant < MAXIMUM_DECLINING_COUNT - 1; grant += 1) abandon(3, 100_000, `grant-${grant}`)
   expect(() => backOff.assertMayPrepare(GRANT)).toThrow()
   abandon(1, 1, 'grant-one-over')
   backOff.assertMayPrepare(GRANT)
-  expect(backOff.declining().length).toBeLessThanOrEqual(MAXIMUM_DECLINING)
+  expect(backOff.declining().length).toBeLessThanOrEqual(MAXIMUM_DECLINING_COUNT)
 })

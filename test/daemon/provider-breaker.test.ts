@@ -3,7 +3,7 @@ import { ProviderBreaker } from '../../daemon/provider-breaker.js'
 import { destinationFromUrl } from '../../protocol/destination.js'
 import {
   FIRST_PROVIDER_PAUSE_MS,
-  HANGS_BEFORE_PROVIDER_PAUSE,
+  PROVIDER_PAUSE_HANG_COUNT,
   MAXIMUM_PROVIDER_PAUSE_MS,
 } from '../../protocol/limits.js'
 import { HeldClock } from '../support/clock.js'
@@ -24,13 +24,13 @@ const hang = (times: number, waitedMs = PATIENCE_MS): void => {
 
 describe('a destination', () => {
   test('that hangs once or twice is asked again', () => {
-    hang(HANGS_BEFORE_PROVIDER_PAUSE - 1)
+    hang(PROVIDER_PAUSE_HANG_COUNT - 1)
     breaker.assertMayAsk(SLOW, PATIENCE_MS)
     expect(breaker.declining()).toEqual([])
   })
 
   test('that goes on is paused with a reason and a time, and no other destination is', () => {
-    hang(HANGS_BEFORE_PROVIDER_PAUSE)
+    hang(PROVIDER_PAUSE_HANG_COUNT)
     expect(() => breaker.assertMayAsk(SLOW, PATIENCE_MS)).toThrow(`retry after ${FIRST_PROVIDER_PAUSE_MS} ms`)
     expect(() => breaker.assertMayAsk(SLOW, PATIENCE_MS)).toThrow(
       expect.objectContaining({
@@ -45,7 +45,7 @@ describe('a destination', () => {
   })
 
   test('is probed after the pause; a probe that hangs doubles it, up to a bound', () => {
-    hang(HANGS_BEFORE_PROVIDER_PAUSE)
+    hang(PROVIDER_PAUSE_HANG_COUNT)
     clock.pass(FIRST_PROVIDER_PAUSE_MS)
     breaker.assertMayAsk(SLOW, PATIENCE_MS)
     expect(breaker.declining()).toMatchObject([{ retryAfterMs: 0 }])
@@ -56,10 +56,10 @@ describe('a destination', () => {
   })
 
   test('that answers, to a probe or before, is as any other', () => {
-    hang(HANGS_BEFORE_PROVIDER_PAUSE)
+    hang(PROVIDER_PAUSE_HANG_COUNT)
     breaker.answered(SLOW)
     breaker.assertMayAsk(SLOW, PATIENCE_MS)
-    hang(HANGS_BEFORE_PROVIDER_PAUSE - 1)
+    hang(PROVIDER_PAUSE_HANG_COUNT - 1)
     breaker.assertMayAsk(SLOW, PATIENCE_MS)
   })
 })
@@ -73,7 +73,7 @@ describe('an impatient caller', () => {
   })
 
   test('does not take away what patient ones have shown', () => {
-    hang(HANGS_BEFORE_PROVIDER_PAUSE)
+    hang(PROVIDER_PAUSE_HANG_COUNT)
     hang(100, 1)
     expect(() => breaker.assertMayAsk(SLOW, PATIENCE_MS)).toThrow(/provider/)
     breaker.assertMayAsk(SLOW, PATIENCE_MS + 1)

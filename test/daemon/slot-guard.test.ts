@@ -3,11 +3,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
-  ABANDONED_BEFORE_BACK_OFF,
-  ABANDONED_MS_BEFORE_BACK_OFF,
+  BACK_OFF_ABANDONED_COUNT,
+  BACK_OFF_ABANDONED_MS,
   FIRST_BACK_OFF_MS,
   FIRST_PROVIDER_PAUSE_MS,
-  HANGS_BEFORE_PROVIDER_PAUSE,
+  PROVIDER_PAUSE_HANG_COUNT,
 } from '../../protocol/limits.js'
 import { type BrokerWorld, startWorld } from '../support/broker-world.js'
 import { SteppedClock } from '../support/clock.js'
@@ -35,7 +35,7 @@ const submitted = async (options: AttemptOptions = {}) => {
 /** Holds the slot for long and leaves it, in one of the ways that there are. */
 async function abandon(options: AttemptOptions, way: 'close' | 'release' | 'other frame' = 'close') {
   const attempt = await world.prepared(options)
-  clock.runOn(ABANDONED_MS_BEFORE_BACK_OFF / 2)
+  clock.runOn(BACK_OFF_ABANDONED_MS / 2)
   const { stream } = attempt.preparation
   if (way === 'release') await attempt.release()
   if (way === 'other frame') {
@@ -57,7 +57,7 @@ async function untilPaused(): Promise<void> {
 }
 
 async function untilBackedOff(options: AttemptOptions): Promise<void> {
-  for (let count = 0; count < ABANDONED_BEFORE_BACK_OFF; count += 1) await abandon(options)
+  for (let count = 0; count < BACK_OFF_ABANDONED_COUNT; count += 1) await abandon(options)
 }
 
 describe('a grant whose preparations are abandoned', () => {
@@ -98,9 +98,9 @@ describe('a grant whose preparations are abandoned', () => {
   test('does not wait because of a provider that cannot be reached', async () => {
     await start()
     await world.provider.close()
-    for (let count = 0; count < ABANDONED_BEFORE_BACK_OFF + 1; count += 1) {
+    for (let count = 0; count < BACK_OFF_ABANDONED_COUNT + 1; count += 1) {
       const attempt = await world.prepared()
-      clock.runOn(ABANDONED_MS_BEFORE_BACK_OFF / 2)
+      clock.runOn(BACK_OFF_ABANDONED_MS / 2)
       const descriptor = attempt.preparation.stream.takeDescriptor()
       await write(descriptor, attempt.preparation.stream.frame)
       await seenOn(descriptor)
@@ -121,7 +121,7 @@ describe('a provider that hangs', () => {
     await expect(attempt.prepare()).rejects.toMatchObject({ code: 'upstream' })
     expect(await attempt.status()).toMatchObject({ state: 'registered', reason: null })
     expect(world.broker.slotStatus().declining.providers).toMatchObject([
-      { hangs: HANGS_BEFORE_PROVIDER_PAUSE, method: 'POST' },
+      { hangs: PROVIDER_PAUSE_HANG_COUNT, method: 'POST' },
     ])
     expect(world.provider.hits).toBe(hits)
     world.provider.behave(({ socket }) => answer(socket, 'well'))

@@ -22,6 +22,7 @@ sys.stdin.readline()
 store.execute('ROLLBACK')`
   const path = brokerStorePath(world.stateDirectory)
   const holder = spawn('/usr/bin/python3', ['-c', script, path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const ended = once(holder, 'exit')
   await once(createInterface({ input: holder.stdout }), 'line')
   let proved = false
   const proof = daemon.assertServing().then(() => (proved = true))
@@ -30,7 +31,7 @@ store.execute('ROLLBACK')`
   holder.stdin.write('\n')
   await proof
   expect(proved).toBe(true)
-  await once(holder, 'exit')
+  await ended
 })
 
 test('a broker that ended proves nothing any more', async () => {

@@ -58,10 +58,11 @@ describe('the table of codes', () => {
       expect(ERROR_CODES[code].peerSees).toBeNull()
   })
 
-  test('shows a peer only codes of the protocol, and the few that replay adds', () => {
+  test('shows a peer only codes of the protocol, and the few that replay and a drain add', () => {
     const shown = new Set(rows.map(row => row.peerSees).filter(code => code !== null))
     const known = ['invalid_request', 'authorization_denied', 'authority_unavailable', 'conflict', 'upstream']
     const added = ['response_rejected', 'clock', 'attempt_pending', 'attempt_unknown', 'outcome_unknown']
-    expect([...shown].filter(code => ![...known, ...added].includes(code))).toEqual([])
+    const drain = ['broker_stopping', 'kernel_stopping']
+    expect([...shown].filter(code => ![...known, ...added, ...drain].includes(code))).toEqual([])
   })
 })

@@ -45,6 +45,7 @@ test('a whole body and a whole response really fit their frames', () => {
 })
 
 test('every limit has a unit in its name', () => {
-  const unit = /_(BYTES|MS|SECONDS|COUNT|DEPTH|DIGITS|KEYS|ADDRESSES|APPROVALS|QUOTAS|MEMBERS|IDS|INTEGER)$/
+  const unit =
+    /_(BYTES|MS|SECONDS|COUNT|DEPTH|DIGITS|KEYS|SIGNATURES|ADDRESSES|APPROVALS|QUOTAS|MEMBERS|IDS|INTEGER|((CONNECTIONS|CALLS|LOG_LINES|ACCEPTS)(_PER_(UID|CONNECTOR|SECOND|TURN))?))$/
   expect(Object.keys(limits).filter(name => !unit.test(name))).toEqual([])
 })

@@ -25,6 +25,7 @@ const FILES: Record<string, string> = {
   'native/build/Release/chio_native.node': 'addon',
   'native/build/Release/cage-init': 'init',
   'native/build/Release/chio-exec': 'exec',
+  'native/build/Release/cage-probe': 'probe',
   'native/build/Release/obj/left-over.o': 'object',
   'node_modules/used/index.js': 'used',
   'node_modules/tool/index.js': 'tool',

@@ -4,7 +4,7 @@ import { attemptEnvelope } from '../../../client/broker-client.js'
 import { encodeRequest } from '../../../protocol/envelope.js'
 import { encodeFrame } from '../../../protocol/frame.js'
 import type { RefusalReason } from '../../../daemon/refusals.js'
-import { ABANDONED_BEFORE_BACK_OFF, ABANDONED_MS_BEFORE_BACK_OFF } from '../../../protocol/limits.js'
+import { BACK_OFF_ABANDONED_COUNT, BACK_OFF_ABANDONED_MS } from '../../../protocol/limits.js'
 import { signingKey } from '../../../protocol/keys.js'
 import { closeDescriptor } from '../../../native/index.js'
 import { inOrder, rejected } from '../authority.js'
@@ -103,9 +103,9 @@ export const PREPARATION_STORIES: Stories = {
   'grant_backed_off at preparation': story(
     async world => {
       const options = { grantId: 'grant-of-an-abuser' }
-      for (let count = 0; count < ABANDONED_BEFORE_BACK_OFF; count += 1) {
+      for (let count = 0; count < BACK_OFF_ABANDONED_COUNT; count += 1) {
         const { preparation } = await world.prepared(options)
-        boot.runOn(ABANDONED_MS_BEFORE_BACK_OFF / 2)
+        boot.runOn(BACK_OFF_ABANDONED_MS / 2)
         preparation.stream.close()
         while (world.broker.slotStatus().state !== 'free') await delay(5)
       }
