@@ -5,6 +5,7 @@
 import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { pipe } from '../native/index.js'
+import { CollectedBytes } from '../protocol/collected-bytes.js'
 import type { OwnedDescriptors } from './owned-descriptors.js'
 import type { ToolInput } from './policy.js'
 
@@ -13,10 +14,9 @@ export const OUTPUT_MAXIMUM_BYTES = 1024 * 1024
 
 /** One output of the tool. */
 export class ToolOutput {
-  readonly #chunks: Buffer[] = []
+  readonly #kept = new CollectedBytes()
   readonly #source: Socket
   readonly ended: Promise<void>
-  #keptBytes = 0
   #truncated = false
   #listener: ((chunk: Uint8Array) => void) | null = null
 
@@ -29,11 +29,9 @@ export class ToolOutput {
 
   #keep(chunk: Buffer): void {
     this.#listener?.(chunk)
-    const room = OUTPUT_MAXIMUM_BYTES - this.#keptBytes
+    const room = OUTPUT_MAXIMUM_BYTES - this.#kept.length
     if (chunk.length > room) this.#truncated = true
-    const kept = chunk.subarray(0, room)
-    this.#keptBytes += kept.length
-    if (kept.length > 0) this.#chunks.push(kept)
+    this.#kept.add(chunk.subarray(0, room))
   }
 
   get truncated(): boolean {
@@ -41,7 +39,7 @@ export class ToolOutput {
   }
 
   bytes(): Uint8Array {
-    return Buffer.concat(this.#chunks)
+    return this.#kept.bytes()
   }
 
   /** Sees every chunk as it comes, also beyond what is kept; for a host that speaks with the tool. */

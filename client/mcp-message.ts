@@ -1,6 +1,7 @@
 // One MCP message on standard input or output: a line of strict JSON under a bound, in both directions of the one
 // call. Ids are echoed exactly as they were written. It must never repair, guess, or keep what is over its bound.
 // Source: Model Context Protocol 2025-11-25, stdio transport; JSON-RPC 2.0.
+import { CollectedBytes } from '../protocol/collected-bytes.js'
 import { BrokerError } from '../protocol/errors.js'
 import { type JsonValue, parseStrictJson } from '../protocol/json.js'
 
@@ -18,8 +19,7 @@ export type JsonMembers = { readonly [key: string]: JsonValue }
 /** Cuts a stream into lines. What is not ended by a newline is kept up to the bound. */
 export class McpLines {
   readonly #maximumBytes: number
-  #kept: Uint8Array[] = []
-  #keptBytes = 0
+  readonly #kept = new CollectedBytes()
 
   /** @param maximumBytes of one line, its newline included */
   constructor(maximumBytes: number) {
@@ -28,38 +28,24 @@ export class McpLines {
 
   /** Whether a line has begun and not ended. */
   get isInside(): boolean {
-    return this.#keptBytes > 0
+    return this.#kept.length > 0
   }
 
   /** The lines that this chunk completes, without their newlines, one by one: a fault is met only when reached. */
   *push(chunk: Uint8Array): Generator<Uint8Array> {
     let start = 0
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      this.#keep(chunk.subarray(start, end))
-      if (this.#keptBytes + 1 > this.#maximumBytes) this.#refuse()
+      this.#kept.add(chunk.subarray(start, end))
+      if (this.#kept.length + 1 > this.#maximumBytes) this.#refuse()
       start = end + 1
-      yield this.#take()
+      yield this.#kept.take()
     }
-    this.#keep(chunk.subarray(start))
-    if (this.#keptBytes >= this.#maximumBytes) this.#refuse()
-  }
-
-  /** Copied: whoever reads uses its buffer again, and a slice of a Buffer is no copy. */
-  #keep(part: Uint8Array): void {
-    if (part.length === 0) return
-    this.#kept.push(new Uint8Array(part))
-    this.#keptBytes += part.length
-  }
-
-  #take(): Uint8Array {
-    const line = Buffer.concat(this.#kept)
-    this.#kept = []
-    this.#keptBytes = 0
-    return line
+    this.#kept.add(chunk.subarray(start))
+    if (this.#kept.length >= this.#maximumBytes) this.#refuse()
   }
 
   #refuse(): never {
-    this.#kept = []
+    this.#kept.drop()
     throw new BrokerError(
       'invalid_request',
       `MCP message refused: expected at most ${this.#maximumBytes} bytes with its newline, got more`,

@@ -65,9 +65,10 @@ async function serveOne(conversation: HostConversation): Promise<void> {
     onFirstByte: () => deadlineAfter(clock, DEFAULT_IPC_DEADLINE_MS),
   })
   const request = await decodeSliced(KernelRequest, body, 'kernel request', nextTurn)
+  // Before the turn: who waits for one must not keep the room that others' frames need to be read.
+  connection.authenticated()
   const leave = await turnOf(conversation, request)
   try {
-    connection.authenticated()
     await serveRequest(conversation, request)
   } finally {
     leave?.()
