@@ -8,6 +8,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -17,7 +18,7 @@ import {
 import { dirname, join, resolve } from 'node:path'
 import { packageRoot } from '../native/index.js'
 import { BrokerError } from '../protocol/errors.js'
-import { refreshCopy } from '../selftest/program-copy.js'
+import { renewCopy } from '../selftest/program-copy.js'
 import { type CommonOptions, print } from './output.js'
 
 const PROGRAM = '/usr/lib/chio'
@@ -28,7 +29,7 @@ const NODE_OF_UNITS = '/usr/bin/node'
 /** The units hide everything else from the daemons, or forbid to run it. */
 const NODE_BELOW = '/usr/'
 /** What users call, below the program. The daemons are called by their units. */
-const LINKS = {
+const LINKS: Readonly<Record<string, string>> = {
   '/usr/local/bin/chio': 'dist/cli/chio.js',
   '/usr/local/bin/chio-exec': 'native/build/Release/chio-exec',
 }
@@ -54,10 +55,15 @@ export function installService(options: InstallOptions): void {
   const node = nodeForUnits()
   const privateMask = process.umask(0o022)
   try {
-    const files = [...installProgram(root), ...installUnits(root, node)]
+    installProgram(root)
+    const { links, kept } = installLinks(root)
+    const files = [PROGRAM, PAGE, ...links, ...installUnits(root, node)]
     const isReloaded = root === '/' && reload()
-    print(options, { schema: 'chio.service-install.v1', root, node, files, isReloaded }, [
+    print(options, { schema: 'chio.service-install.v1', root, node, files, kept, isReloaded }, [
       ...files,
+      ...kept.map(
+        path => `Kept: ${path}, which is not ours; our link would be to ${join(PROGRAM, LINKS[path] ?? '')}`,
+      ),
       ...(isReloaded ? [] : ['Next: systemctl daemon-reload']),
       'Next: systemctl enable --now chio-kerneld.service chio-brokerd.service',
     ])
@@ -75,22 +81,31 @@ function nodeForUnits(): string {
   )
 }
 
-function installProgram(root: string): string[] {
+function installProgram(root: string): void {
   const program = join(root, PROGRAM)
   mkdirSync(dirname(program), { recursive: true })
-  refreshCopy(packageRoot(), program)
+  renewCopy(packageRoot(), program)
   place(join(root, PAGE), readFileSync(join(packageRoot(), 'docs', 'service.md')))
-  for (const [path, target] of Object.entries(LINKS)) link(join(root, path), join(PROGRAM, target))
-  return [PROGRAM, PAGE, ...Object.keys(LINKS)]
 }
 
 /** A link of ours is renewed; what an administrator put there stays. */
+function installLinks(root: string): { links: string[]; kept: string[] } {
+  const paths = Object.keys(LINKS)
+  const links = paths.filter(path => isFreeOrOurs(root, path))
+  for (const path of links) link(join(root, path), join(PROGRAM, LINKS[path] ?? ''))
+  return { links, kept: paths.filter(path => !links.includes(path)) }
+}
+
+/** Ours is a link to below the program, as it reads where the program is used: without the folder of a package. */
+function isFreeOrOurs(root: string, path: string): boolean {
+  const stands = lstatSync(join(root, path), { throwIfNoEntry: false })
+  if (stands === undefined) return true
+  if (!stands.isSymbolicLink()) return false
+  return resolve(dirname(path), readlinkSync(join(root, path))).startsWith(`${PROGRAM}/`)
+}
+
 function link(path: string, target: string): void {
   mkdirSync(dirname(path), { recursive: true })
-  const stands = lstatSync(path, { throwIfNoEntry: false })
-  if (stands !== undefined && !stands.isSymbolicLink()) {
-    throw new BrokerError('custody', `install refused: expected ${path} to be free or a link; move it away`)
-  }
   rmSync(path, { force: true })
   symlinkSync(target, path)
 }

@@ -1,6 +1,7 @@
 // Code that another uid runs must be reachable by it. Where a folder above this installation denies that,
 // a root-owned copy of exactly what runs (compiled code, native parts, production modules) is made.
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -21,6 +22,11 @@ const MADE_FROM =
   /\/node_modules\/better-sqlite3\/(deps|src|build\/(deps|Release\/(obj|obj\.target|\.deps)))$/
 /** Written last: a copy without it was never finished. */
 const STAMP = 'copied-from'
+/** Part of the stamp: a copy that was made with the modes of its source is made again. */
+const MODES = 'modes of our own'
+const OPEN_TO_ALL = 0o755
+const READ_BY_ALL = 0o644
+const ANY_EXECUTE = 0o111
 const RELEASE = join('native', 'build', 'Release')
 const NATIVE_PARTS = ['chio_native.node', 'cage-init', 'chio-exec', 'cage-probe']
 
@@ -48,8 +54,12 @@ export function reachableProgram(place: string): { root: string; copied: boolean
 
 /** Makes the copy unless it is whole and of exactly this program: an upgrade must reach whoever runs the copy. */
 export function refreshCopy(root: string, copy: string): void {
+  if (!isStamped(copy, stampOf(root))) renewCopy(root, copy)
+}
+
+/** Makes the copy in place of whatever stands there, so that nothing which was changed in it remains. */
+export function renewCopy(root: string, copy: string): void {
   const stamp = stampOf(root)
-  if (isStamped(copy, stamp)) return
   const fresh = `${copy}.new`
   withReadableFiles(() => {
     rmSync(fresh, { recursive: true, force: true })
@@ -74,7 +84,7 @@ function stampOf(root: string): string {
     return `${path} ${size} ${mtimeMs}`
   })
   return sha256Hex(
-    Buffer.from(`${seen.join('\n')}\n${readFileSync(join(root, 'package-lock.json'), 'utf8')}`),
+    Buffer.from(`${MODES}\n${seen.join('\n')}\n${readFileSync(join(root, 'package-lock.json'), 'utf8')}`),
   )
 }
 
@@ -96,15 +106,29 @@ function withReadableFiles(copy: () => void): void {
   }
 }
 
-/** Copies exactly what runs; `copy` must not exist. */
+/**
+ * Copies exactly what runs; `copy` must not exist. A copy comes with the modes of its source, which may let everybody
+ * write: so nobody else can enter before all of them are ours.
+ */
 export function copyProgram(root: string, copy: string): void {
-  mkdirSync(copy, { mode: 0o755 })
+  mkdirSync(copy, { mode: 0o700 })
   const plain = { recursive: true, dereference: true }
   cpSync(join(root, 'package.json'), join(copy, 'package.json'))
   cpSync(join(root, 'dist'), join(copy, 'dist'), plain)
   for (const part of NATIVE_PARTS) cpSync(join(root, RELEASE, part), join(copy, RELEASE, part))
   const filter = (path: string): boolean => !MADE_FROM.test(path)
   for (const path of productionModules(root)) cpSync(join(root, path), join(copy, path), { ...plain, filter })
+  giveOurModes(copy)
+}
+
+/** Whatever the modes of the source were: all may read, none but the owner may write. The folder itself is last. */
+function giveOurModes(copy: string): void {
+  for (const entry of readdirSync(copy, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    const isOpen = entry.isDirectory() || (statSync(path).mode & ANY_EXECUTE) !== 0
+    chmodSync(path, isOpen ? OPEN_TO_ALL : READ_BY_ALL)
+  }
+  chmodSync(copy, OPEN_TO_ALL)
 }
 
 /** Folders of the modules that the lock file does not mark as development only. */

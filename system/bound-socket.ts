@@ -8,7 +8,6 @@ import { dirname } from 'node:path'
 import { closeDescriptor, lockFile, openDirectory } from '../native/index.js'
 import { BrokerError } from '../protocol/errors.js'
 import { refused } from './custody-refusal.js'
-import { isListenedOn } from './listening-names.js'
 import {
   assertSocketCustody,
   assertSocketDirectory,
@@ -17,6 +16,7 @@ import {
   type SocketOwner,
   socketMode,
 } from './socket-custody.js'
+import { isSocketHeld } from './socket-holder.js'
 
 const PASSING_SUFFIX = '.new'
 const ALL_PERMISSIONS = 0o777
@@ -74,7 +74,7 @@ export function lockDirectory(directory: string): number {
 
 /** A daemon of ours would hold the lock: this is a socket unit whose service does not run, and the name is its own. */
 function assertNobodyListens(path: string): void {
-  if (!isListenedOn(path)) return
+  if (!isSocketHeld(path)) return
   throw new BrokerError(
     'another_instance',
     `socket refused: expected nobody to listen at ${path}, got a listener without its lock, as a .socket unit is; start the service instead, or stop that unit`,

@@ -3,10 +3,10 @@
 // Must never: be fatal, block, or carry anything of a request: a status is read by everybody who may list services.
 // Source: sd_notify(3). Names of the file system go through unix-dgram, which cannot do abstract ones; those through
 // one call of our own.
-import { createRequire } from 'node:module'
 import { getSystemErrorName } from 'node:util'
 import { sendDatagram, SOCKET_PATH_MAXIMUM_BYTES } from '../native/index.js'
 import type { ServiceEnvironment } from './service-environment.js'
+import { loadUnixDatagrams } from './unix-datagrams.js'
 
 /** A manager whose queue is full is told again, in order: READY must not be lost, or the start times out. */
 const RETRY_MS = 50
@@ -16,14 +16,6 @@ const RETRIED: ReadonlySet<string> = new Set(['EAGAIN', 'ENOBUFS'])
 const MICROSECONDS_PER_MS = 1_000
 
 type Send = (message: Buffer) => void
-
-/** The part of unix-dgram that is used. */
-interface UnixDatagrams {
-  createSocket(type: 'unix_dgram'): {
-    send(bytes: Buffer, offset: number, length: number, path: string, sent: (error?: Error) => void): void
-    close(): void
-  }
-}
 
 export class ServiceManager {
   readonly #send: Send | undefined
@@ -110,9 +102,8 @@ function senderTo(name: string): Send {
   )
 }
 
-/** Loaded where it is needed: a daemon in the foreground has no use for it. */
 function pathSender(path: string): Send {
-  const datagrams = createRequire(import.meta.url)('unix-dgram') as UnixDatagrams
+  const datagrams = loadUnixDatagrams()
   return message => {
     const socket = datagrams.createSocket('unix_dgram')
     try {

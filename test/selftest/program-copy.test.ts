@@ -1,9 +1,19 @@
 // The copy of the program for other uids: whole or made again, of this very build or made again, and readable by them.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { isReachableByOthers, refreshCopy } from '../../selftest/program-copy.js'
+import { isReachableByOthers, refreshCopy, renewCopy } from '../../selftest/program-copy.js'
 
 let folder: string
 let root: string
@@ -79,6 +89,36 @@ describe('the copy of the program', () => {
     expect(statSync(copy).mode & 0o7777).toBe(0o755)
     expect(statSync(join(copy, 'dist', 'cli')).mode & 0o005).toBe(0o005)
     expect(statSync(join(copy, 'node_modules', 'used', 'index.js')).mode & 0o004).toBe(0o004)
+  })
+
+  test.each([
+    ['for everybody to write', 0o777, 0o666],
+    ['for its owner alone', 0o700, 0o600],
+  ])('has modes of its own where the source is %s', (_name, folderMode, fileMode) => {
+    chmodSync(join(root, 'dist', 'cli'), folderMode)
+    chmodSync(join(root, 'node_modules', 'used'), folderMode)
+    chmodSync(join(root, 'dist', 'cli', 'chio.js'), fileMode)
+    chmodSync(join(root, 'node_modules', 'used', 'index.js'), 0o4000 | fileMode)
+    chmodSync(join(root, 'native/build/Release/chio-exec'), folderMode)
+    refreshCopy(root, copy)
+    const modes = readdirSync(copy, { recursive: true, encoding: 'utf8' }).map(path => {
+      const stats = statSync(join(copy, path))
+      expect([path, stats.uid]).toEqual([path, process.geteuid?.()])
+      const isOpen = stats.isDirectory() || path.endsWith('/chio-exec')
+      return [path, stats.mode & 0o7777, isOpen ? 0o755 : 0o644] as const
+    })
+    expect(modes.filter(([, mode, wanted]) => mode !== wanted)).toEqual([])
+    expect(modes.length).toBeGreaterThan(10)
+    expect(statSync(copy).mode & 0o7777).toBe(0o755)
+  })
+
+  test('is made again when it is renewed, although its stamp is the same', () => {
+    refreshCopy(root, copy)
+    chmodSync(join(copy, 'dist'), 0o777)
+    writeFileSync(join(copy, 'dist', 'planted.js'), 'planted')
+    renewCopy(root, copy)
+    expect(inCopy('dist/planted.js')).toBeUndefined()
+    expect(statSync(join(copy, 'dist')).mode & 0o7777).toBe(0o755)
   })
 
   test('stays while the program is the same', () => {

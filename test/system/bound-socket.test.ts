@@ -11,7 +11,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Listener } from '../../system/listener.js'
@@ -148,6 +148,42 @@ describe('who serves', () => {
     expect(existsSync(place.path)).toBe(true)
     await serveHere()
     await plainClient(place.path)
+  })
+
+  test('passes on although somebody listens under a name that forges the line of ours', async () => {
+    const first = startDaemon()
+    await first.next()
+    await first.kill('SIGKILL')
+    const forger = createServer()
+    const line = `0: 00000002 00000000 00010000 0001 01 1 ${place.path}`
+    // The last line break keeps the zeros that Node pads the name with out of the line.
+    forger.listen(`\0\n${line}\n`)
+    await once(forger, 'listening')
+    expect(readFileSync('/proc/net/unix', 'utf8').split('\n')).toContain(line)
+    try {
+      await serveHere()
+    } finally {
+      forger.close()
+    }
+  })
+
+  test('is whoever listens on the inode, under whatever name, and it hears nothing of the question', async () => {
+    let connections = 0
+    const holder = createServer(() => connections++).listen(`${place.path}.before`)
+    await once(holder, 'listening')
+    renameSync(`${place.path}.before`, place.path)
+    try {
+      await expect(serve(place.path, { onConnection: untilEnd })).rejects.toMatchObject({
+        code: 'another_instance',
+      })
+      const heard = once(holder, 'connection')
+      const client = connect(place.path)
+      await heard
+      client.destroy()
+      expect(connections).toBe(1)
+    } finally {
+      holder.close()
+    }
   })
 
   test('is exactly one of many who start at once', async () => {

@@ -1,6 +1,7 @@
 // Holds the unit files against systemd's own judges, against the layout that they serve, and against each other.
 import { spawnSync } from 'node:child_process'
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -9,6 +10,7 @@ import {
   readlinkSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -218,5 +220,34 @@ describe('chio service install', { timeout: 120_000 }, () => {
     expect(
       analyze('verify', ...units.map(path => join(staging, 'installed', path.slice(dirname(path).length)))),
     ).toEqual({ status: 0, said: '' })
+  })
+
+  test('repairs a program that others could change, renews its own links and keeps what is not its own', async () => {
+    const root = join(staging, 'again')
+    const bin = join(root, '/usr/local/bin')
+    mkdirSync(bin, { recursive: true })
+    symlinkSync('../../lib/chio/of/before', join(bin, 'chio-exec'))
+    symlinkSync('/opt/other/chio', join(bin, 'chio'))
+    const install = ['service', 'install', '--root', root]
+    const first = await chio(install)
+    expect(first.stderr).toBe('')
+    expect(first.stdout.split('\n').filter(line => line.startsWith('Kept: '))).toEqual([
+      'Kept: /usr/local/bin/chio, which is not ours; our link would be to /usr/lib/chio/dist/cli/chio.js',
+    ])
+    expect(readlinkSync(join(bin, 'chio'))).toBe('/opt/other/chio')
+    expect(readlinkSync(join(bin, 'chio-exec'))).toBe('/usr/lib/chio/native/build/Release/chio-exec')
+
+    const folder = join(root, '/usr/lib/chio/dist/cli')
+    chmodSync(folder, 0o777)
+    writeFileSync(join(folder, 'planted.js'), '')
+    rmSync(join(bin, 'chio'))
+    writeFileSync(join(bin, 'chio'), 'a script of the administrator')
+    const { status, stdout } = await chio([...install, '--json'])
+    expect(status).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ kept: ['/usr/local/bin/chio'] })
+    expect((JSON.parse(stdout) as { files: string[] }).files).not.toContain('/usr/local/bin/chio')
+    expect(readFileSync(join(bin, 'chio'), 'utf8')).toBe('a script of the administrator')
+    expect(statSync(folder).mode & 0o7777).toBe(0o755)
+    expect(existsSync(join(folder, 'planted.js'))).toBe(false)
   })
 })
