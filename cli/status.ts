@@ -46,8 +46,8 @@ function decliningLines({ declining }: SlotStatus): string[] {
       `        grant ${parentCapabilityId}: ${abandoned} preparations abandoned in a row; ${waitText(retryAfterMs)}`,
   )
   const providers = declining.providers.map(
-    ({ hangs, host, method, port, retryAfterMs }) =>
-      `        provider ${method} ${host}:${port}: hung ${hangs} times in a row; ${waitText(retryAfterMs)}`,
+    ({ hangs, host, method, parentCapabilityId: grant, port, retryAfterMs }) =>
+      `        provider ${method} ${host}:${port}: hung ${hangs} times in a row${grant === undefined ? '' : ` for grant ${grant} alone`}; ${waitText(retryAfterMs)}`,
   )
   return [...grants, ...providers]
 }

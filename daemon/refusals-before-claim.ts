@@ -53,7 +53,12 @@ export const BEFORE_CLAIM = {
     ['request'],
     'invalid_request',
   ),
-  broker_closing: kept('operation', 'a broker that is not stopping', ['request'], 'broker_stopping'),
+  broker_closing: kept(
+    'operation',
+    'a broker that is not stopping',
+    ['request', 'preparation'],
+    'broker_stopping',
+  ),
   payload_malformed: kept(
     'payload',
     'the canonical document of this operation',

@@ -27,6 +27,7 @@ export interface DeskParts {
   readonly log: BrokerLog
   readonly guard: SlotGuard
   readonly decryptions: () => number
+  readonly isStopping: () => boolean
 }
 
 export class SlotDesk {
@@ -52,9 +53,11 @@ export class SlotDesk {
 
   /**
    * Claims the slot; a holder past its deadline is ended on the spot.
-   * @throws Refused `slot_held`, or `grant_backed_off` or `provider_paused` where the guard lets nobody through.
+   * @throws Refused `slot_held`, or `grant_backed_off` or `provider_paused` where the guard lets nobody through, or
+   * `broker_closing` for one that was being decoded when the broker was told to stop: the drain has looked already.
    */
   claim(candidate: Candidate): Preparation {
+    if (this.#parts.isStopping()) throw new Refused('broker_closing', 'one that stops')
     this.#parts.guard.assertMayClaim(candidate.execute)
     this.#evictExpired()
     const permit = this.#slot.claim()

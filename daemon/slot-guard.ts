@@ -9,7 +9,7 @@ import type { SlotStatus } from '../protocol/status.js'
 import { hasPassed } from '../system/deadline.js'
 import { GrantBackOff } from './grant-back-off.js'
 import type { Preparation } from './preparation.js'
-import { ProviderBreaker } from './provider-breaker.js'
+import { type Asking, ProviderBreaker } from './provider-breaker.js'
 import type { RefusalReason } from './refusals.js'
 
 /** Evidence for whoever comes, however patient. */
@@ -55,7 +55,7 @@ export class SlotGuard {
   /** Before the claim. @throws Refused `grant_backed_off` or `provider_paused`. */
   assertMayClaim(execute: BrokerExecuteRequest): void {
     this.#grants.assertMayPrepare(execute.capability.body.parentCapabilityId)
-    this.#providers.assertMayAsk(execute.request.destination, this.patienceMs(execute))
+    this.#providers.assertMayAsk(askingOf(execute), this.patienceMs(execute))
   }
 
   /** How long an execution waits for its provider. */
@@ -67,10 +67,16 @@ export class SlotGuard {
   ended(preparation: Preparation, reason: RefusalReason): void {
     const { execute } = preparation.candidate
     const heldMs = Number((this.#clock.bootNs() - preparation.claimedBootNs) / NS_PER_MS)
-    if (this.#waitedForProvider(preparation, reason)) {
+    const waited = this.#waitedForProvider(preparation, reason)
+    // Not since the claim: a host that submits at the last moment leaves the provider no time.
+    if (
+      waited &&
+      preparation.provider !== undefined &&
+      preparation.provider.openingMs >= MINIMUM_CONNECT_HANG_MS
+    ) {
       // Whoever comes next would wait for the connection as well, however patient it is with the answer.
-      if (heldMs >= MINIMUM_CONNECT_HANG_MS) this.#providers.hung(execute.request.destination, FOR_EVERYBODY)
-    } else if (ABANDONED.has(reason)) {
+      this.#providers.hung({ ...askingOf(execute), waitedMs: FOR_EVERYBODY })
+    } else if (waited || ABANDONED.has(reason)) {
       this.#grants.abandoned(execute.capability.body.parentCapabilityId, heldMs)
     }
   }
@@ -78,15 +84,15 @@ export class SlotGuard {
   /** A dispatch ended with an answer. */
   completed({ candidate }: Preparation): void {
     this.#grants.completed(candidate.execute.capability.body.parentCapabilityId)
-    this.#providers.answered(candidate.execute.request.destination)
+    this.#providers.answered(askingOf(candidate.execute))
   }
 
   /** A dispatch ended without an answer that may be handed on. */
   failed({ candidate }: Preparation, reason: RefusalReason): void {
     const { execute } = candidate
-    if (ANSWERED.has(reason)) this.#providers.answered(execute.request.destination)
+    if (ANSWERED.has(reason)) this.#providers.answered(askingOf(execute))
     if (reason === 'provider_timeout')
-      this.#providers.hung(execute.request.destination, this.patienceMs(execute))
+      this.#providers.hung({ ...askingOf(execute), waitedMs: this.patienceMs(execute) })
   }
 
   declining(): SlotStatus['declining'] {
@@ -97,4 +103,8 @@ export class SlotGuard {
     if (!awaitsProvider || terms === undefined || !UNREACHED.has(reason)) return false
     return hasPassed(this.#clock, terms.deadline.bootNs)
   }
+}
+
+function askingOf({ capability, request }: BrokerExecuteRequest): Asking {
+  return { destination: request.destination, parentCapabilityId: capability.body.parentCapabilityId }
 }

@@ -45,8 +45,10 @@ export function backOffSentence(
 
 function pauseSentence({ declining }: SlotStatus, { context }: AdmittedOperation): string | undefined {
   const { explicitPort, method, normalizedHost } = context.request.request.destination
+  const grantId = context.request.capability.body.parentCapabilityId
   const provider = declining.providers.find(
-    ({ host, method: paused, port }) => host === normalizedHost && port === explicitPort && paused === method,
+    ({ host, method: paused, parentCapabilityId = grantId, port }) =>
+      host === normalizedHost && port === explicitPort && paused === method && parentCapabilityId === grantId,
   )
   if (provider === undefined || provider.retryAfterMs === 0) return undefined
   return `provider_paused: the provider hung ${provider.hangs} times in a row; retry after ${provider.retryAfterMs} ms`

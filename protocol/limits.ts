@@ -143,13 +143,13 @@ export const BACK_OFF_ABANDONED_MS = MAXIMUM_PREPARED_LIFETIME_MS
 export const FIRST_BACK_OFF_MS = 1_000
 /** Longest such wait: ten times what one preparation can hold. */
 export const MAXIMUM_BACK_OFF_MS = 300_000
-/** Hangs of one destination in a row: one is a bad moment, three are a provider that does not answer. */
+/** Hangs of one destination in a row, of two grants at least before everybody is paused: three are no bad moment. */
 export const PROVIDER_PAUSE_HANG_COUNT = 3
 /** First pause of a destination that hangs; it doubles. */
 export const FIRST_PROVIDER_PAUSE_MS = 10_000
 /** Longest such pause: who mends a provider waits this long at most for the next probe. */
 export const MAXIMUM_PROVIDER_PAUSE_MS = 120_000
-/** A connection that is not open after this hangs; sooner, it may have had too little time. */
+/** A connection that is not open so long after its opening began hangs; sooner, it had too little time. */
 export const MINIMUM_CONNECT_HANG_MS = 5_000
 /** Grants, and destinations, of which this is remembered; each is a few hundred bytes. */
 export const MAXIMUM_DECLINING_COUNT = 256

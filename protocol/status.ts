@@ -42,13 +42,17 @@ export const DecliningGrant = object({
 export type DecliningGrant = Infer<typeof DecliningGrant>
 
 /** A destination that hangs, without its path; 0 left: the next preparation is the probe. */
-export const DecliningProvider = object({
-  hangs: Count,
-  host: text({ minBytes: 1, maxBytes: MAXIMUM_HOST_BYTES }),
-  method: text({ minBytes: 1, maxBytes: 16 }),
-  port: integer({ min: 1, max: 65_535 }),
-  retryAfterMs: Count,
-})
+export const DecliningProvider = object(
+  {
+    hangs: Count,
+    host: text({ minBytes: 1, maxBytes: MAXIMUM_HOST_BYTES }),
+    method: text({ minBytes: 1, maxBytes: 16 }),
+    port: integer({ min: 1, max: 65_535 }),
+    retryAfterMs: Count,
+  },
+  // The one grant that it is paused for; without it everybody.
+  { optional: { parentCapabilityId: identifier() } },
+)
 export type DecliningProvider = Infer<typeof DecliningProvider>
 
 export const SlotStatus = object({

@@ -6,16 +6,29 @@ import { BrokerError, isBrokerError } from '../../protocol/errors.js'
 import { turnOfLoop } from '../turn-of-loop.js'
 import { type OpeningTerms, ProviderConnection } from './connection.js'
 
+const NS_PER_MS = 1_000_000n
+
 export class PreparedProvider {
   readonly #terms: OpeningTerms
   #current: ProviderConnection
+  #openingSinceBootNs: bigint | undefined
+  #isAwaited = false
   #replaced = false
   #dropped = false
 
   /** Opens at once; `terms.deadlineBootNs` also bounds a replacement. */
   constructor(terms: OpeningTerms) {
     this.#terms = terms
-    this.#current = new ProviderConnection(terms)
+    this.#current = this.#open(terms)
+  }
+
+  /**
+   * For how long a connection has been opened that is not there; 0 when one was. A second one counts on from the
+   * first only if the first failed while it was awaited.
+   */
+  get openingMs(): number {
+    if (this.#openingSinceBootNs === undefined) return 0
+    return Number((this.#terms.clock.bootNs() - this.#openingSinceBootNs) / NS_PER_MS)
   }
 
   /**
@@ -24,6 +37,7 @@ export class PreparedProvider {
    * @throws BrokerError; nothing was sent.
    */
   async alive(): Promise<ProviderConnection> {
+    this.#isAwaited = true
     const first = await this.#settled()
     if (first !== undefined) return first
     this.#replace()
@@ -63,6 +77,22 @@ export class PreparedProvider {
     this.#replaced = true
     const { addresses } = this.#current
     this.#current.drop()
-    this.#current = new ProviderConnection({ ...this.#terms, addresses })
+    this.#current = this.#open({ ...this.#terms, addresses })
+  }
+
+  #open(terms: OpeningTerms): ProviderConnection {
+    this.#openingSinceBootNs ??= terms.clock.bootNs()
+    const connection = new ProviderConnection(terms)
+    connection.ready.then(
+      () => this.#noLongerOpening(),
+      () => {
+        if (!this.#isAwaited) this.#noLongerOpening()
+      },
+    )
+    return connection
+  }
+
+  #noLongerOpening(): void {
+    this.#openingSinceBootNs = undefined
   }
 }

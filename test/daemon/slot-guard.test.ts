@@ -1,5 +1,7 @@
 // What ends of real preparations count for, on a running broker: which grant waits, which destination is paused, and
 // what forgives.
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
@@ -7,11 +9,12 @@ import {
   BACK_OFF_ABANDONED_MS,
   FIRST_BACK_OFF_MS,
   FIRST_PROVIDER_PAUSE_MS,
+  MAXIMUM_PREPARED_LIFETIME_MS,
   PROVIDER_PAUSE_HANG_COUNT,
 } from '../../protocol/limits.js'
 import { type BrokerWorld, startWorld } from '../support/broker-world.js'
 import { SteppedClock } from '../support/clock.js'
-import { answer } from '../support/provider.js'
+import { answer, startProvider } from '../support/provider.js'
 import { seenOn, soonBootNs, write } from '../support/raw-broker.js'
 import type { AttemptOptions } from '../support/test-attempt.js'
 
@@ -141,3 +144,81 @@ describe('a provider that hangs', () => {
     expect(await patient.status()).toMatchObject({ state: 'completed' })
   })
 })
+
+describe('a provider whose connection is not there at the deadline', () => {
+  let silent: SilentServer | undefined
+  afterEach(() => silent?.close())
+
+  test('hangs for everybody when it was given its time, whoever waits', async () => {
+    await start()
+    const { port } = world.provider
+    await world.provider.close()
+    silent = await SilentServer.on(port)
+    // One that comes to its frame too late on a busy machine counts for its own grant alone.
+    for (let grant = 0; pausesOfEverybody().length === 0; grant += 1) {
+      await submittedLate(await world.prepared({ grantId: `grant-${grant}` }))
+    }
+    const attempt = world.attempt({ grantId: 'grant-of-another', timeoutMs: 30_000 })
+    await attempt.register()
+    await expect(attempt.prepare()).rejects.toMatchObject({ code: 'upstream' })
+  })
+
+  test('hangs for nobody when the frame came at the last moment; the grant is the one that waits', async () => {
+    await start()
+    const options = { grantId: 'grant-of-an-abuser' }
+    const { port } = world.provider
+    await world.provider.close()
+    for (let count = 0; count < BACK_OFF_ABANDONED_COUNT; count += 1) {
+      const provider = await startProvider({ port })
+      const attempt = await world.prepared(options)
+      while (provider.sockets.length === 0) await delay(5)
+      await provider.close()
+      silent = await SilentServer.on(port)
+      await submittedLate(attempt)
+      await silent.close()
+    }
+    expect(world.broker.slotStatus().declining).toMatchObject({
+      grants: [{ abandoned: BACK_OFF_ABANDONED_COUNT, parentCapabilityId: 'grant-of-an-abuser' }],
+      providers: [],
+    })
+  })
+})
+
+const pausesOfEverybody = () =>
+  world.broker
+    .slotStatus()
+    .declining.providers.filter(({ parentCapabilityId }) => parentCapabilityId === undefined)
+
+/** Writes its frame when a second is left. */
+async function submittedLate({ preparation: { stream } }: Awaited<ReturnType<BrokerWorld['prepared']>>) {
+  clock.runOn(MAXIMUM_PREPARED_LIFETIME_MS - 1_000)
+  const descriptor = stream.takeDescriptor()
+  await write(descriptor, stream.frame)
+  await seenOn(descriptor)
+  await free()
+}
+
+/** Takes connections and never says a word of TLS. */
+class SilentServer {
+  readonly #sockets = new Set<Socket>()
+  readonly #server: Server = createServer(socket => {
+    this.#sockets.add(socket)
+    socket.on('error', () => undefined)
+  })
+
+  static async on(port: number): Promise<SilentServer> {
+    const silent = new SilentServer()
+    silent.#server.listen(port, '127.0.0.1')
+    await once(silent.#server, 'listening')
+    return silent
+  }
+
+  /** Safe to repeat. */
+  async close(): Promise<void> {
+    if (!this.#server.listening) return
+    const closed = once(this.#server, 'close')
+    this.#server.close()
+    for (const socket of this.#sockets) socket.destroy()
+    await closed
+  }
+}

@@ -17,6 +17,8 @@ import { type Stories, story } from './story.js'
 
 const clock = new FaultyClock()
 const boot = new SteppedClock()
+/** The drain looks at the slot in the run of this call; the preparation is claimed in a later one. */
+let stopWhileDecoding: () => Promise<void> = () => Promise.resolve()
 const stranger = signingKey(Buffer.alloc(32, 9))
 const envelopeOf = (attempt: TestAttempt) =>
   attemptEnvelope('prepare_connection', attempt.authorized('prepare'), TENANT)
@@ -121,6 +123,19 @@ export const PREPARATION_STORIES: Stories = {
     }
     return { seen: (await declined(world, await registered(world, { timeoutMs: 200 }))).seen }
   }),
+  'broker_closing at preparation': story(
+    async world => {
+      const attempt = await registered(world)
+      stopWhileDecoding = () => world.broker.close()
+      return { seen: await ask(world, envelopeOf(attempt)) }
+    },
+    {
+      atCutpoint: name => {
+        if (name !== 'broker.prepare_connection.received') return
+        void stopWhileDecoding()
+      },
+    },
+  ),
   'slot_held at preparation': story(async world => {
     const holder = await world.prepared()
     const { seen } = await declined(world, await registered(world))
