@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { documentOf, startCommand } from '../support/chio.js'
 import { answer } from '../support/provider.js'
 import { TrialWorld } from '../support/trial-world.js'
+import { standStill } from '../support/stop.js'
 
 vi.setConfig({ testTimeout: 30_000 })
 
@@ -64,7 +65,7 @@ describe('a run that is interrupted', () => {
 
   test('before its start says that nothing was started, ends with 1, and nothing was sent', async () => {
     const before = await world.touches()
-    process.kill(world.trial.kernel.pid, 'SIGSTOP')
+    await standStill(world.trial.kernel.pid)
     try {
       const command = start('--json')
       await expect.poll(() => hearsHangup(command.pid), { timeout: 10_000 }).toBe(true)

@@ -5,6 +5,7 @@ import { isBrokerError } from '../../protocol/errors.js'
 import { beforeStep } from '../support/host-steps.js'
 import { answer } from '../support/provider.js'
 import { TrialWorld } from '../support/trial-world.js'
+import { standStill } from '../support/stop.js'
 
 const TIMEOUT_MS = 3_000
 
@@ -49,8 +50,8 @@ describe('a broker killed', () => {
 
   test('or standing still does not keep its host, and holds nothing when it goes on', async () => {
     const before = await world.touches()
-    beforeStep(name => {
-      if (name === 'prepare') world.trial.broker.signal('SIGSTOP')
+    beforeStep(async name => {
+      if (name === 'prepare') await standStill(world.trial.broker.pid)
     })
     const startedMs = performance.now()
     const error = await world.refusedRun(undefined, timed)

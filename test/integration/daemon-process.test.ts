@@ -9,6 +9,7 @@ import { BrokerProcess, type BrokerProcessOptions } from '../support/broker-proc
 import { BrokerWorld, SECRET } from '../support/broker-world.js'
 import { answer } from '../support/provider.js'
 import { seenOn, soonBootNs, write } from '../support/raw-broker.js'
+import { standStill } from '../support/stop.js'
 
 let world: BrokerWorld
 const started: BrokerProcess[] = []
@@ -117,7 +118,7 @@ describe('a stopped daemon', () => {
     const broker = await serving()
     const attempt = await world.prepared({ capabilityLifetimeSeconds: 2 })
     const descriptor = attempt.preparation.stream.takeDescriptor()
-    broker.child.kill('SIGSTOP')
+    await standStill(broker.child.pid ?? 0)
     await write(descriptor, attempt.preparation.stream.frame)
     await delay(2_300)
     broker.child.kill('SIGCONT')

@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline'
 import { afterEach, describe, expect, test } from 'vitest'
 import { sendDatagram } from '../../native/index.js'
 import { codeOf, openDescriptorCount } from '../support/descriptors.js'
+import { standStill } from '../support/stop.js'
 
 const started: ChildProcess[] = []
 afterEach(() => {
@@ -43,7 +44,7 @@ describe('a datagram to an abstract name', () => {
 
   test('never waits for a receiver that does not read', async () => {
     const { child } = await receiver(`chio-test-full-${process.pid}`)
-    child.kill('SIGSTOP')
+    await standStill(child.pid ?? 0)
     const fill = (): void => {
       for (let sent = 0; sent < 10_000; sent += 1)
         sendDatagram(`chio-test-full-${process.pid}`, Buffer.alloc(1_000))

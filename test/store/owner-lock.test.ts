@@ -5,6 +5,7 @@ import { ERROR_CODES } from '../../protocol/error-codes.js'
 import { startChild } from '../support/compiled-child.js'
 import { fullCount } from '../support/counts.js'
 import { CHILD_OPENS, makeTestStore, type TestStore } from '../support/test-store.js'
+import { standStill } from '../support/stop.js'
 
 let made: TestStore
 
@@ -52,7 +53,7 @@ describe('the owner lock', () => {
   test('is kept by a holder that is stopped', async () => {
     const holder = startChild(HOLD, [made.path])
     await holder.next()
-    holder.process.kill('SIGSTOP')
+    await standStill(holder.process.pid ?? 0)
     await expect(made.open()).rejects.toMatchObject({ code: 'another_instance' })
     await holder.kill('SIGKILL')
   })

@@ -20,6 +20,7 @@ import { fullCount } from '../support/counts.js'
 import { SKIP_REASONS } from '../support/skips.js'
 import { makeSocketFolder, plainClient, serve, type SocketFolder } from '../support/test-listener.js'
 import { testWhen } from '../support/when.js'
+import { standStill } from '../support/stop.js'
 
 let place: SocketFolder
 const listeners: Listener[] = []
@@ -135,7 +136,7 @@ describe('who serves', () => {
   test('is refused while the daemon that serves is stopped', async () => {
     const first = startDaemon()
     await first.next()
-    first.process.kill('SIGSTOP')
+    await standStill(first.process.pid ?? 0)
     await expect(serve(place.path, { onConnection: untilEnd })).rejects.toMatchObject({
       code: 'another_instance',
     })

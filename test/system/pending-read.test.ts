@@ -5,6 +5,7 @@ import { startChild } from '../support/compiled-child.js'
 import { deadlineIn } from '../support/descriptors.js'
 import { bytes, clientSends, readOne, serveWith, useFramedServer } from '../support/framed-server.js'
 import { plainClient, prefixed, readAll } from '../support/test-listener.js'
+import { standStill } from '../support/stop.js'
 
 const server = useFramedServer()
 
@@ -106,7 +107,7 @@ describe('deadlines', () => {
     await child.next()
     const client = await plainClient(server.path)
     await delay(50)
-    child.process.kill('SIGSTOP')
+    await standStill(child.process.pid ?? 0)
     client.write(prefixed(Buffer.from('hello')))
     await delay(400)
     child.process.kill('SIGCONT')
