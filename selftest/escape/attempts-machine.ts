@@ -64,7 +64,8 @@ const FILES: readonly Attempt[] = [
   attempt('view', 'broker-path', "the broker's socket by its path", ['ENOENT', 'EACCES']),
   attempt('view', 'climb-above-root', 'a path above the root', 'ENOENT'),
   attempt('view', 'overwrite-self', 'the file that it was started from', ['EROFS', 'ETXTBSY', 'EACCES']),
-  attempt('view', 'overwrite-helper', "the launcher's helper", ['EROFS', 'EACCES']),
+  // Where the tool's user owns the file, the kernel says that it is being run before it says that the view is read-only.
+  attempt('view', 'overwrite-helper', "the launcher's helper", ['EROFS', 'ETXTBSY', 'EACCES']),
   attempt('view', 'chmod-helper', "the mode of the launcher's helper", ['EROFS', 'EPERM']),
   attempt('view', 'chmod-usr', 'the mode of a program', ['EROFS', 'EPERM']),
   attempt('privilege', 'chown-root', 'a file given to root', ['EINVAL', 'EPERM']),

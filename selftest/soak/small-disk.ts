@@ -1,7 +1,8 @@
 // Owns disks that a trial may fill and lock: a mount namespace of its own, in which a folder of the trial lies on a
 // small tmpfs. Root makes the namespace as it is; another user makes a user namespace around it, and the daemons go
 // one deeper, so that they keep their own uid and have no say over the mounts.
-// Must never: mount anything where other processes of this machine would see it.
+// Must never: mount anything where other processes of this machine would see it, or note it in the machine's own table
+// of mounts (`-n`), which an ordinary user cannot write.
 // Source: mount_namespaces(7), user_namespaces(7), tmpfs(5): its size may be changed while it is mounted.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -50,8 +51,8 @@ export class DiskNamespace {
   /** Moves what is in a folder on a disk of this size, mounted there. Nobody may use the folder meanwhile. */
   async put(folder: string, megabytes: number): Promise<SmallDisk> {
     const [at, staged] = [quoted(folder), quoted(`${folder}.disk`)]
-    await this.run(`mkdir ${staged} && mount -t tmpfs -o size=${megabytes}m tmpfs ${staged}`)
-    await this.run(`cp -a ${at}/. ${staged} && mount --move ${staged} ${at} && rmdir ${staged}`)
+    await this.run(`mkdir ${staged} && mount -n -t tmpfs -o size=${megabytes}m tmpfs ${staged}`)
+    await this.run(`cp -a ${at}/. ${staged} && mount -n --move ${staged} ${at} && rmdir ${staged}`)
     return new SmallDisk(this, folder, megabytes)
   }
 
@@ -96,7 +97,7 @@ export class SmallDisk {
   /** No block is free from now on: the disk is as large as what is on it. */
   fill(): Promise<void> {
     const used = `$(df --output=used -k ${this.#at} | tail -n 1)`
-    const shrink = `mount -o remount,size=$((${used}))k tmpfs ${this.#at}`
+    const shrink = `mount -n -o remount,size=$((${used}))k tmpfs ${this.#at}`
     return this.#namespace.run(Array(TRIES).fill(shrink).join(' || '))
   }
 
@@ -115,7 +116,7 @@ export class SmallDisk {
   }
 
   #remount(options: string): Promise<void> {
-    return this.#namespace.run(`mount -o remount,${options} tmpfs ${this.#at}`)
+    return this.#namespace.run(`mount -n -o remount,${options} tmpfs ${this.#at}`)
   }
 }
 
