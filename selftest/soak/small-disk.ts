@@ -1,15 +1,13 @@
 // Owns disks that a trial may fill and lock: a mount namespace of its own, in which a folder of the trial lies on a
-// small tmpfs. Root makes the namespace as it is; another user makes a user namespace around it, and the daemons go
-// one deeper, so that they keep their own uid and have no say over the mounts.
+// small tmpfs. Only root has them: in a user namespace the folders above belong to nobody that it knows, and daemons
+// rightly refuse to trust such folders.
 // Must never: mount anything where other processes of this machine would see it, or note it in the machine's own table
-// of mounts (`-n`), which an ordinary user cannot write.
-// Source: mount_namespaces(7), user_namespaces(7), tmpfs(5): its size may be changed while it is mounted.
+// of mounts (`-n`).
+// Source: mount_namespaces(7), tmpfs(5): its size may be changed while it is mounted.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface, type Interface } from 'node:readline'
 import { BrokerError } from '../../protocol/errors.js'
-
-const isRoot = (): boolean => process.geteuid?.() === 0
 
 /** Reads one command a line, and says one line when it is done. */
 const SHELL = 'echo 0; while read -r line; do eval "$line" </dev/null >/dev/null 2>&1; echo $?; done'
@@ -25,16 +23,21 @@ export class DiskNamespace {
   #turn: Promise<unknown>
 
   private constructor() {
-    const kind = isRoot() ? ['--mount'] : ['--user', '--map-root-user', '--mount']
-    this.#holder = spawn('unshare', [...kind, 'sh', '-c', SHELL], { stdio: ['pipe', 'pipe', 'ignore'] })
+    this.#holder = spawn('unshare', ['--mount', 'sh', '-c', SHELL], { stdio: ['pipe', 'pipe', 'ignore'] })
     this.#ended = once(this.#holder, 'close')
     this.#holder.stdin?.on('error', () => undefined)
     this.#lines = createInterface({ input: this.#holder.stdout as NodeJS.ReadableStream })
     this.#turn = this.#status()
   }
 
-  /** @throws BrokerError `unsupported_platform` where no such namespace can be made. */
+  /** @throws BrokerError `unsupported_platform` for another user than root, and where no such namespace can be made. */
   static async open(): Promise<DiskNamespace> {
+    const uid = process.geteuid?.()
+    if (uid !== 0)
+      throw new BrokerError(
+        'unsupported_platform',
+        `disk refused: expected root, which may mount a small disk for the stores, got uid ${uid}; run it as root`,
+      )
     const namespace = new DiskNamespace()
     await namespace.#turn
     return namespace
@@ -42,10 +45,7 @@ export class DiskNamespace {
 
   /** Put before a command that is to see the disks, under the uid of whoever starts it. */
   get wrapper(): readonly string[] {
-    const target = ['nsenter', '--target', String(this.#holder.pid), '--mount']
-    if (isRoot()) return [...target, '--']
-    const ids = [`--map-user=${process.geteuid?.()}`, `--map-group=${process.getegid?.()}`]
-    return [...target, '--user', '--preserve-credentials', '--', 'unshare', '--user', ...ids, '--']
+    return ['nsenter', '--target', String(this.#holder.pid), '--mount', '--']
   }
 
   /** Moves what is in a folder on a disk of this size, mounted there. Nobody may use the folder meanwhile. */

@@ -2,20 +2,23 @@
 // one sentence with a stable code, nothing is half-written, nothing is executed twice, and the daemon serves again
 // when its disk does.
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { authorize, buildRequest, reserve } from '../../host/admission.js'
 import { finalize } from '../../host/settlement.js'
 import * as plain from '../../selftest/plain-operation.js'
 import type { DaemonRole } from '../../selftest/daemon-commands.js'
+import { isRoot } from '../support/cage.js'
 import { FaultyDisks } from '../support/faulty-disks.js'
+import { SKIP_REASONS } from '../support/skips.js'
 import { refusalOf } from '../support/trial-world.js'
+import { describeWhen } from '../support/when.js'
 
 const BUSY_MS = 4_000
 const FULL = /"code":"storage","sentence":"[^"]*SQLITE_FULL; free space on the file system of the store"/
 
 let disks: FaultyDisks
 beforeAll(async () => {
-  disks = await FaultyDisks.begin()
+  if (isRoot) disks = await FaultyDisks.begin()
 })
 afterAll(() => disks?.end())
 
@@ -30,7 +33,7 @@ async function mainJobWorks(): Promise<void> {
   expect(hits()).toBe(before + 1)
 }
 
-describe('a store that another process holds for four seconds', () => {
+describeWhen(isRoot, SKIP_REASONS.needsRoot, 'a store that another process holds for four seconds', () => {
   test('is waited for, by a reservation and by the end of an execution', { timeout: 60_000 }, async () => {
     const [gate, before] = [disks.gate(), hits()]
     const first = await disks.started()
@@ -47,7 +50,7 @@ describe('a store that another process holds for four seconds', () => {
   })
 })
 
-describe('a full disk of the broker', () => {
+describeWhen(isRoot, SKIP_REASONS.needsRoot, 'a full disk of the broker', () => {
   test('before the registration: refused with its sentence, no attempt; then the very same one works', async () => {
     const { grant, session } = world()
     const request = buildRequest(grant, world().requested())
@@ -116,7 +119,7 @@ describe('a full disk of the broker', () => {
   })
 })
 
-describe('a full disk of the kernel', () => {
+describeWhen(isRoot, SKIP_REASONS.needsRoot, 'a full disk of the kernel', () => {
   test('before the reservation: refused with its sentence, no operation; then it works', async () => {
     const listed = async () => (await world().session.kernel.call('list', { limit: 1_000 })).operations.length
     const before = await listed()
@@ -163,36 +166,37 @@ describe('a full disk of the kernel', () => {
 
 const ROLES: readonly DaemonRole[] = ['broker', 'kernel']
 
-describe.each(ROLES)('the store of the %s', role => {
-  test('on a disk that was mounted read-only is refused with its sentence, and served once it is not', async () => {
-    const { trial } = world()
-    await trial[role].stop()
-    await disks.disk(role).forbidWrites()
-    const refused = await refusalOf(() => trial.start(role))
-    expect(refused).toMatchObject({ code: 'storage', outcome: 'not_started' })
-    expect(refused.message).toMatch(/EROFS; mount the file system of the store writable/)
-    await disks.disk(role).allowWrites()
-    await trial.start(role)
-    await mainJobWorks()
-  })
+for (const role of ROLES)
+  describeWhen(isRoot, SKIP_REASONS.needsRoot, `the store of the ${role}`, () => {
+    test('on a disk that was mounted read-only is refused with its sentence, and served once it is not', async () => {
+      const { trial } = world()
+      await trial[role].stop()
+      await disks.disk(role).forbidWrites()
+      const refused = await refusalOf(() => trial.start(role))
+      expect(refused).toMatchObject({ code: 'storage', outcome: 'not_started' })
+      expect(refused.message).toMatch(/EROFS; mount the file system of the store writable/)
+      await disks.disk(role).allowWrites()
+      await trial.start(role)
+      await mainJobWorks()
+    })
 
-  test('is refused as an older copy, executes nothing, and serves again as the newest', async () => {
-    const { trial } = world()
-    await disks.copy(role, 'older')
-    const last = await disks.started()
-    expect(await disks.finished(last)).toBe('completed')
-    const before = hits()
-    await trial.kill(role)
-    await disks.copy(role, 'newest')
-    await disks.putBack(role, 'older')
-    const refused = await refusalOf(() => trial.start(role))
-    expect(refused).toMatchObject({ code: 'store_replaced', outcome: 'not_started' })
-    expect(refused.message).toMatch(/an older copy was put back: restore the newest state/)
-    await disks.putBack(role, 'newest')
-    await trial.start(role)
-    expect((await world().operation(last.admitted.operationId)).state).toBe('completed')
-    expect((await plain.recordOf(world(), last.admitted)).kind).toBe('response')
-    expect(hits()).toBe(before)
-    await mainJobWorks()
+    test('is refused as an older copy, executes nothing, and serves again as the newest', async () => {
+      const { trial } = world()
+      await disks.copy(role, 'older')
+      const last = await disks.started()
+      expect(await disks.finished(last)).toBe('completed')
+      const before = hits()
+      await trial.kill(role)
+      await disks.copy(role, 'newest')
+      await disks.putBack(role, 'older')
+      const refused = await refusalOf(() => trial.start(role))
+      expect(refused).toMatchObject({ code: 'store_replaced', outcome: 'not_started' })
+      expect(refused.message).toMatch(/an older copy was put back: restore the newest state/)
+      await disks.putBack(role, 'newest')
+      await trial.start(role)
+      expect((await world().operation(last.admitted.operationId)).state).toBe('completed')
+      expect((await plain.recordOf(world(), last.admitted)).kind).toBe('response')
+      expect(hits()).toBe(before)
+      await mainJobWorks()
+    })
   })
-})

@@ -1,20 +1,27 @@
 // A whole installation under load and faults for some seconds: the run that `npm run soak` makes. Its verdict is
 // tried on evidence that was made wrong, so that a soak that finds nothing means something.
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { OperationEntry } from '../../selftest/crash/records.js'
 import type { Told } from '../../selftest/crash/told.js'
 import { PROCESS_FAULTS, SURROUNDING_FAULTS } from '../../selftest/soak/faults.js'
 import type { LoadRun } from '../../selftest/soak/load.js'
 import { runSoak } from '../../selftest/soak/soak-run.js'
 import { judge } from '../../selftest/soak/soak-verdict.js'
+import { isRoot } from '../support/cage.js'
 import { fullCount } from '../support/counts.js'
+import { SKIP_REASONS } from '../support/skips.js'
+import { testWhen } from '../support/when.js'
 
 const SOAK_MS = fullCount(10_000, 300_000)
 const PATIENCE_MS = fullCount(420_000, 900_000)
 /** Always the same faults in the same order, so that a run that fails can be looked at again. */
 const SEED = 20_261_130
 
-test(
+vi.setConfig({ testTimeout: PATIENCE_MS })
+
+testWhen(
+  isRoot,
+  SKIP_REASONS.needsRoot,
   'every hit has its record, none comes twice, and all is settled, whatever was killed, filled or stepped',
   async () => {
     const report = await runSoak({ milliseconds: SOAK_MS, seed: SEED, clients: 3 })
@@ -23,7 +30,6 @@ test(
     const known = [...PROCESS_FAULTS, ...SURROUNDING_FAULTS].map(({ name }) => name)
     expect(known).toEqual(expect.arrayContaining(Object.keys(report.faults)))
   },
-  PATIENCE_MS,
 )
 
 const BODY = '{"one":1}'
