@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util'
 import { pino } from 'pino'
 import { BrokerRecordsClient } from '../client/broker-records.js'
-import { type KernelConfig, readKernelConfig } from '../kernel/config.js'
+import { brokerPins, type KernelConfig, readKernelConfig } from '../kernel/config.js'
 import { faultFields } from '../kernel/fault-fields.js'
 import { KERNEL_CLOSES_WITHIN_MS } from '../kernel/kernel-end.js'
 import { KERNEL_KEY_NAMES, type KeyChoices, readKernelKeys } from '../kernel/kernel-keys.js'
@@ -13,7 +13,6 @@ import { provisionKernel, startKernel } from '../kernel/start-kernel.js'
 import { systemClock } from '../native/clock.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
-import { MAXIMUM_REQUEST_FRAME_BYTES, MAXIMUM_RESPONSE_FRAME_BYTES } from '../protocol/limits.js'
 import { activatedSockets } from '../system/activation.js'
 import { ServiceManager } from '../system/notify.js'
 import { type ServiceEnvironment, takeServiceEnvironment } from '../system/service-environment.js'
@@ -68,18 +67,9 @@ function usage(expected: string): BrokerError {
   return new BrokerError('usage', `arguments refused: expected ${expected}; ${USAGE}`)
 }
 
-/** The kernel is a client of the broker like any host; its own sockets say whether both are one uid. */
-function brokerRecords({ broker, socketGid, tenantScope }: KernelConfig): BrokerRecordsClient {
-  const pins = {
-    socketPath: broker.socketPath,
-    uid: broker.uid,
-    socketGid: socketGid === null ? null : broker.gid,
-    receiptKey: broker.receiptKey,
-    tenantScope,
-    requestFrameBytes: MAXIMUM_REQUEST_FRAME_BYTES,
-    responseFrameBytes: MAXIMUM_RESPONSE_FRAME_BYTES,
-  }
-  return new BrokerRecordsClient(pins, systemClock)
+/** The kernel is a client of the broker like any host. */
+function brokerRecords(config: KernelConfig): BrokerRecordsClient {
+  return new BrokerRecordsClient(brokerPins(config), systemClock)
 }
 
 async function serve(config: KernelConfig, choices: KeyChoices, service: ServiceEnvironment): Promise<void> {

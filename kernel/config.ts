@@ -11,6 +11,8 @@ import {
   MAXIMUM_CLOCK_SKEW_SECONDS,
   MAXIMUM_CONFIGURATION_BYTES,
   MAXIMUM_IDENTIFIER_BYTES,
+  MAXIMUM_REQUEST_FRAME_BYTES,
+  MAXIMUM_RESPONSE_FRAME_BYTES,
   MAXIMUM_SOCKET_PATH_BYTES,
 } from '../protocol/limits.js'
 import {
@@ -144,4 +146,17 @@ export function readKernelConfig(path: string): KernelConfig {
     forbiddenMode: GROUP_OR_OTHERS_WRITE,
   })
   return parseKernelConfig(bytes)
+}
+
+/** The broker as its client pins it: the kernel's own sockets say whether both are one uid. */
+export function brokerPins({ broker, socketGid, tenantScope }: KernelConfig) {
+  return {
+    socketPath: broker.socketPath,
+    uid: broker.uid,
+    socketGid: socketGid === null ? null : broker.gid,
+    receiptKey: broker.receiptKey,
+    tenantScope,
+    requestFrameBytes: MAXIMUM_REQUEST_FRAME_BYTES,
+    responseFrameBytes: MAXIMUM_RESPONSE_FRAME_BYTES,
+  }
 }

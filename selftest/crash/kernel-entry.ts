@@ -2,11 +2,10 @@
 // Must never: be started by anything but a crash run.
 import { writeSync } from 'node:fs'
 import { BrokerRecordsClient } from '../../client/broker-records.js'
-import { type KernelConfig, readKernelConfig } from '../../kernel/config.js'
+import { brokerPins, readKernelConfig } from '../../kernel/config.js'
 import { KERNEL_KEY_NAMES, type KeyChoices, readKernelKeys } from '../../kernel/kernel-keys.js'
 import type { KernelLog } from '../../kernel/kernel-context.js'
 import { startKernel } from '../../kernel/start-kernel.js'
-import { MAXIMUM_REQUEST_FRAME_BYTES, MAXIMUM_RESPONSE_FRAME_BYTES } from '../../protocol/limits.js'
 import { startupHygiene } from '../../system/startup.js'
 import { entryArguments, startedOrSaid } from './entry-arguments.js'
 
@@ -31,16 +30,3 @@ const kernel = await startedOrSaid(() =>
 steering.obey()
 process.on('SIGTERM', () => void kernel.close().then(() => process.exit(0)))
 log({ level: 'info', event: 'ready' })
-
-/** As the daemon has them. */
-function brokerPins({ broker, socketGid, tenantScope }: KernelConfig) {
-  return {
-    socketPath: broker.socketPath,
-    uid: broker.uid,
-    socketGid: socketGid === null ? null : broker.gid,
-    receiptKey: broker.receiptKey,
-    tenantScope,
-    requestFrameBytes: MAXIMUM_REQUEST_FRAME_BYTES,
-    responseFrameBytes: MAXIMUM_RESPONSE_FRAME_BYTES,
-  }
-}
