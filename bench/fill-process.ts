@@ -3,7 +3,7 @@
 // Must never: open a store by other rules than its daemon does.
 import { join } from 'node:path'
 import { openBrokerStore } from '../daemon/broker-store.js'
-import { KERNEL_STORE_SCHEMA } from '../kernel/sqlite-admission-store.js'
+import { KERNEL_STORE_SCHEMA } from '../kernel/sqlite/schema.js'
 import { systemClock } from '../native/clock.js'
 import { openStore } from '../store/open.js'
 import type { Store } from '../store/store.js'

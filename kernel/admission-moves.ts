@@ -3,12 +3,10 @@
 // Source: the admission state table; budget holds (reserve, capture once, reverse); the execution nonce's store.
 import type { AdmissionState } from '../protocol/admission-states.js'
 import type { AdminOperation } from '../protocol/administration.js'
-import { encode } from '../protocol/codec.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import type { Grant } from '../protocol/grant.js'
 import { grantRevocationId } from '../protocol/hold.js'
-import { BrokerRecord } from '../protocol/kernel-rpc.js'
-import { AttemptRegistration } from '../protocol/registration.js'
+import type { BrokerRecord } from '../protocol/kernel-rpc.js'
 import type {
   AdminOutcome,
   AdmissionStore,
@@ -21,8 +19,9 @@ import { dispatchCommitOf } from './dispatch-commit.js'
 import { endingOf } from './ending.js'
 import { assertCapabilityLive, assertGrantLive, assertNonceLive } from './liveness.js'
 import * as rules from './move-rules.js'
-import { type AdmissionOperation, DispatchCommit, type Reservation } from './operation.js'
-import type { SqliteAdmissionTables, SqliteMove } from './sqlite-admission-store.js'
+import type { AdmissionOperation, Reservation } from './operation.js'
+import type { SqliteMove } from './sqlite/move.js'
+import type { SqliteAdmissionTables } from './sqlite/tables.js'
 
 const RESERVED = ['broker_attempt_registered', 'budget_authorized', 'ready_to_dispatch'] as const
 const STARTED = ['capture_pending', 'dispatch_committed'] as const
@@ -43,65 +42,65 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
   }
 
   async findOperation(operationId: string) {
-    return this.#tables.operation(operationId)
+    return this.#tables.operations.find(operationId)
   }
 
   async findRequest(namespaceDigest: string, requestId: string) {
-    return this.#tables.request(namespaceDigest, requestId)
+    return this.#tables.operations.ofRequest(namespaceDigest, requestId)
   }
 
   async listOperations(filter: ListFilter) {
-    return this.#tables.newestOperations(filter)
+    return this.#tables.operations.newest(filter)
   }
 
   async openOperations() {
-    return this.#tables.openOperations()
+    return this.#tables.operations.open()
   }
 
   async countByState() {
-    return this.#tables.stateCounts()
+    return this.#tables.operations.stateCounts()
   }
 
   async findRetainedRequest(operationId: string) {
-    return this.#tables.retainedRequest(operationId)
+    return this.#tables.operations.retainedRequest(operationId)
   }
 
   async findGrant(grantId: string) {
-    return this.#tables.grant(grantId)
+    return this.#tables.grants.find(grantId)
   }
 
   async listGrants(filter: ListFilter) {
-    return this.#tables.newestGrants(filter)
+    return this.#tables.grants.newest(filter)
   }
 
   async readRevocation(ids: readonly string[]) {
-    return this.#tables.readRevocation(ids)
+    return this.#tables.grants.revocation(ids)
   }
 
   async findAdminOutcome(authorizationDigest: string, intentDigest: string) {
-    return this.#tables.adminOutcome(authorizationDigest, intentDigest)
+    return this.#tables.administration.outcome(authorizationDigest, intentDigest)
   }
 
   issueGrant(grant: Grant, operation: AdminOperation): Promise<AdminOutcome> {
     return this.#administer('grant_issued', operation, move => {
       const { grantId } = grant
-      if (move.grant(grantId) !== undefined) {
+      if (move.grants.find(grantId) !== undefined) {
         throw new BrokerError('conflict', `grant ${grantId} refused: expected a new id, got a known one`)
       }
-      move.insertGrant(grant)
+      move.grants.insert(grant)
       return { commitIndex: move.head.commitIndex, grantId, newlyRevoked: false }
     })
   }
 
   revokeGrant(grantId: string, operation: AdminOperation): Promise<AdminOutcome> {
     return this.#administer('grant_revoked', operation, move => {
-      if (move.grant(grantId) === undefined) {
+      if (move.grants.find(grantId) === undefined) {
         throw new BrokerError(
           'grant_unknown',
           `revocation refused: expected a grant of this kernel, got none`,
         )
       }
-      const newlyRevoked = move.revoke(grantId, [grantId, grantRevocationId(grantId)])
+      const newlyRevoked = move.grants.revoke(grantId, [grantId, grantRevocationId(grantId)])
       return { commitIndex: move.head.commitIndex, grantId, newlyRevoked }
     })
   }
@@ -109,16 +108,16 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
   reserve({ nonceCapacity, reservation }: ReserveCommand): Promise<AdmissionOperation> {
     return this.#commit('reserved', move => {
       const { binding, request } = reservation
-      const known = move.request(binding.request_namespace_digest, binding.request_id)
+      const known = move.operations.ofRequest(binding.request_namespace_digest, binding.request_id)
       if (known !== undefined) return rules.sameOperation(known, binding.operation_id)
-      const grant = move.grant(request.grantId)
+      const grant = move.grants.find(request.grantId)
       assertGrantLive(grant, secondsOf(move))
       rules.assertExecutionLeft(grant)
       rules.assertNonceCapacity(move.head.liveNonces, nonceCapacity)
-      move.insertOperation(reservation)
+      move.operations.insert(reservation)
       const created = { operationId: binding.operation_id, version: 1, from: null, to: 'prepared' } as const
-      move.recordHistory({ ...created, cause: 'asked' })
-      move.insertHold(reservation)
+      move.operations.recordHistory({ ...created, cause: 'asked' })
+      move.holds.insert(reservation)
       return walk(move, preparedOf(reservation, move.nowUnixMs), RESERVED, { cause: 'reserved' })
     })
   }
@@ -129,7 +128,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       rules.assertState(operation, 'ready_to_dispatch', 'its registration is fixed')
       if (operation.registration !== null)
         return rules.sameRegistration(operation, operation.registration, registration)
-      move.retain(operationId, sealed)
+      move.operations.retain(operationId, sealed)
       return walk(move, operation, [], { cause: 'registration retained', registration })
     })
   }
@@ -140,10 +139,10 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       if (operation.commit !== null) return operation
       rules.assertStartable(operation)
       const { answer, request } = operation.reservation
-      assertGrantLive(move.grant(request.grantId), secondsOf(move))
+      assertGrantLive(move.grants.find(request.grantId), secondsOf(move))
       assertNonceLive(answer.executionNonce.nonce, secondsOf(move))
       assertCapabilityLive(answer.capability.body, secondsOf(move))
-      move.endHold(operation, 'captured')
+      move.holds.end(operation, 'captured')
       const { nowUnixMs } = move
       const moment = { ...move.head, ...this.#tables.owner, nowUnixMs, storeId: this.storeId }
       const commit = dispatchCommitOf(operation, moment)
@@ -156,9 +155,9 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       const operation = load(move, operationId)
       if (rules.repeatsEnding(operation, record)) return operation
       const { lastError, path } = endingOf(operation.state, record)
-      if (path.includes('compensated_before_dispatch')) move.endHold(operation, 'reversed')
+      if (path.includes('compensated_before_dispatch')) move.holds.end(operation, 'reversed')
       // What was delivered is in its host's journal: kept here too, it would only be one more copy to lose.
-      if (path.includes('finalizing')) move.dropRetained(operationId)
+      if (path.includes('finalizing')) move.operations.dropRetained(operationId)
       return walk(move, operation, path, { cause: `record: ${record.kind}`, record, lastError })
     })
   }
@@ -168,7 +167,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       const operation = load(move, operationId)
       if (operation.state === 'compensated_before_dispatch') return operation
       rules.assertState(operation, 'ready_to_dispatch', "once started, only the broker's record ends it")
-      move.endHold(operation, 'reversed')
+      move.holds.end(operation, 'reversed')
       return walk(move, operation, ['compensated_before_dispatch'], { cause })
     })
   }
@@ -197,17 +196,17 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
   /** Acts and consumes the approvals in one commit; an exact retry is answered from the first one. */
   #administer(name: string, operation: AdminOperation, act: (move: SqliteMove) => AdminOutcome) {
     return this.#commit(name, move => {
-      const known = move.adminOutcome(operation.authorizationDigest, operation.intentDigest)
+      const known = move.administration.outcome(operation.authorizationDigest, operation.intentDigest)
       if (known !== undefined) return known
       const outcome = act(move)
-      move.consumeApprovals(operation, outcome)
+      move.administration.consumeApprovals(operation, outcome)
       return outcome
     })
   }
 }
 
 function load(move: SqliteMove, operationId: string): AdmissionOperation {
-  return rules.assertFound(move.operation(operationId))
+  return rules.assertFound(move.operations.find(operationId))
 }
 
 function secondsOf(move: SqliteMove): number {
@@ -249,18 +248,9 @@ function walk(
   for (const to of steps) {
     if (path.length > 0) rules.assertLegalMove(reservation, from, to)
     version += 1
-    move.recordHistory({ operationId, version, from, to, cause })
+    move.operations.recordHistory({ operationId, version, from, to, cause })
     from = to
   }
-  move.changeOperation(operation, { ...encoded(milestone), to: from, version })
+  move.operations.change(operation, { ...milestone, to: from, version })
   return { ...operation, ...milestone, state: from, updatedAtUnixMs: move.nowUnixMs, version }
-}
-
-function encoded({ commit, lastError, record, registration }: Omit<Milestone, 'cause'>) {
-  return {
-    commit: commit ? encode(DispatchCommit, commit) : null,
-    lastError: lastError ?? null,
-    record: record ? encode(BrokerRecord, record) : null,
-    registration: registration ? encode(AttemptRegistration, registration) : null,
-  }
 }

@@ -29,7 +29,7 @@ describe('the house', () => {
     ['only store/ opens SQLite', () => code.checkSqlite(modules)],
     ['clocks are read in one file and handed in', () => code.checkClocks(modules)],
     ['only command lines, examples and tests print', () => code.checkConsole(modules)],
-    ['one file of kernel/ holds SQL', () => code.checkKernelSql(modules)],
+    ['one folder of kernel/ holds SQL', () => code.checkKernelSql(modules)],
     ['what ships imports only declared packages', () => code.checkPackages(modules, manifest)],
     [
       'programs and exports have their sources',

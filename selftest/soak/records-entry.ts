@@ -3,7 +3,7 @@
 // Must never: run beside the daemon; the owner lock sees to it.
 import { writeSync } from 'node:fs'
 import { openBrokerStore } from '../../daemon/broker-store.js'
-import { openTables } from '../../kernel/sqlite-admission-store.js'
+import { openTables } from '../../kernel/sqlite/tables.js'
 import { kernelStorePath } from '../../kernel/start-kernel.js'
 import { systemClock as clock } from '../../native/clock.js'
 import type { StoredAttempt, StoredOperation } from './stored-records.js'
@@ -25,7 +25,7 @@ async function attempts(): Promise<StoredAttempt[]> {
 
 async function operations(): Promise<StoredOperation[]> {
   const tables = await openTables(kernelStorePath({ stateDirectory }), { clock })
-  const found = tables.newestOperations({ callerPublicKey: null, limit: Number.MAX_SAFE_INTEGER })
+  const found = tables.operations.newest({ callerPublicKey: null, limit: Number.MAX_SAFE_INTEGER })
   tables.close()
   return found.map(({ operationId, reservation, state }) => {
     const { requestDigest } = reservation.request

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { assertLegalMove } from '../../kernel/move-rules.js'
 import { kernelStorePath } from '../../kernel/start-kernel.js'
-import { openTables } from '../../kernel/sqlite-admission-store.js'
+import { openTables } from '../../kernel/sqlite/tables.js'
 import { systemClock } from '../../native/clock.js'
 import { ADMISSION_STATES } from '../../protocol/admission-states.js'
 import {

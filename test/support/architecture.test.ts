@@ -146,15 +146,16 @@ describe('what only some folders may do', () => {
     ).toEqual([])
   })
 
-  test('a second file of kernel/ with SQL is refused', () => {
-    const one = {
-      'kernel/sqlite.ts': "db.prepare('SELECT a FROM b')",
+  test('SQL of kernel/ outside its one folder is refused', () => {
+    const inside = {
+      'kernel/sqlite/tables.ts': "db.prepare('SELECT a FROM b')",
+      'kernel/sqlite/grants.ts': "db.prepare('SELECT a FROM c')",
       'kernel/reserve.ts': "throw new Error('select one from many')",
     }
-    expect(code.checkKernelSql(modulesOf(one))).toEqual([])
-    const two = { ...one, 'kernel/start.ts': 'db.prepare(`UPDATE operations SET version = ?`)' }
-    expect(code.checkKernelSql(modulesOf(two))).toEqual([
-      "kernel/sqlite.ts and kernel/start.ts hold SQL: one file of kernel/ does, behind the store's interface",
+    expect(code.checkKernelSql(modulesOf(inside))).toEqual([])
+    const outside = { ...inside, 'kernel/start.ts': 'db.prepare(`UPDATE operations SET version = ?`)' }
+    expect(code.checkKernelSql(modulesOf(outside))).toEqual([
+      "kernel/start.ts holds SQL: kernel/sqlite/ does, behind the store's interface",
     ])
   })
 

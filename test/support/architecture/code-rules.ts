@@ -7,6 +7,7 @@ const MAY_SPAWN = ['cage', 'cli', 'selftest', 'examples', 'test', 'bench']
 const MAY_PRINT = ['cli', 'selftest', 'examples', 'test', 'bench']
 const MAY_MEASURE = ['test', 'bench']
 const CLOCK_FILE = 'native/clock.ts'
+const KERNEL_SQL_FOLDER = 'kernel/sqlite/'
 
 export function checkChildProcess(modules: readonly ModuleFacts[]): string[] {
   return importersOf(modules, ['node:child_process', 'child_process', 'node:cluster', 'cluster'])
@@ -47,13 +48,12 @@ export function checkConsole(modules: readonly ModuleFacts[]): string[] {
     )
 }
 
-/** One file of kernel/ may hold SQL or reach for store/: another database must only replace that one. */
+/** The SQL of kernel/ lies in one folder: another database must only replace that one. */
 export function checkKernelSql(modules: readonly ModuleFacts[]): string[] {
-  const holders = modules.filter(({ path, sql }) => topFolder(path) === 'kernel' && sql.length > 0)
-  if (holders.length <= 1) return []
-  return [
-    `${holders.map(({ path }) => path).join(' and ')} hold SQL: one file of kernel/ does, behind the store's interface`,
-  ]
+  return modules
+    .filter(({ path, sql }) => topFolder(path) === 'kernel' && sql.length > 0)
+    .filter(({ path }) => !path.startsWith(KERNEL_SQL_FOLDER))
+    .map(({ path }) => `${path} holds SQL: ${KERNEL_SQL_FOLDER} does, behind the store's interface`)
 }
 
 /** Every bare import names a declared package or a `node:` module; what ships imports no development package. */

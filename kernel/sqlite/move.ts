@@ -1,0 +1,28 @@
+// Owns: one open transaction of the kernel's store: the tables of every part, stamped with one moment.
+// Must never: outlive its transaction. Source: the admission store's mutation fence.
+import type { Transaction } from '../../store/transaction.js'
+import { AdministrationTables } from './administration-tables.js'
+import { GrantTables } from './grant-tables.js'
+import { HoldTable } from './hold-table.js'
+import { OperationTables } from './operation-tables.js'
+import type { Head, Moment, Owner } from './owner-table.js'
+
+export class SqliteMove implements Moment {
+  readonly nowUnixMs: number
+  readonly head: Head
+  readonly owner: Owner
+  readonly administration: AdministrationTables
+  readonly grants: GrantTables
+  readonly holds: HoldTable
+  readonly operations: OperationTables
+
+  constructor(tx: Transaction, moment: Moment) {
+    this.nowUnixMs = moment.nowUnixMs
+    this.head = moment.head
+    this.owner = moment.owner
+    this.administration = new AdministrationTables(tx)
+    this.grants = new GrantTables(tx, moment)
+    this.holds = new HoldTable(tx, moment)
+    this.operations = new OperationTables(tx, moment)
+  }
+}

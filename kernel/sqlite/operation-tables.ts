@@ -1,0 +1,187 @@
+// Owns: the rows of operations, their history, the counts of their states and their retained requests.
+// Must never: decide what may be moved; by itself the table refuses only a second ending and a changed history.
+// Source: sqlite.org/stricttables.html; the admission store's append-only history.
+import { ADMISSION_STATES, type AdmissionState, STATE_FACTS } from '../../protocol/admission-states.js'
+import { encode } from '../../protocol/codec.js'
+import { BrokerRecord } from '../../protocol/kernel-rpc.js'
+import { AttemptRegistration } from '../../protocol/registration.js'
+import { appendOnly } from '../../store/schema.js'
+import type { SqlValue, Transaction } from '../../store/transaction.js'
+import type { ListFilter } from '../admission-store.js'
+import { type AdmissionOperation, DispatchCommit, Reservation, type SealedRequest } from '../operation.js'
+import type { Moment } from './owner-table.js'
+import { insertRow, type Reader, readOptionalDocument, RememberedDocuments } from './row-documents.js'
+
+const quoted = (states: readonly string[]): string => states.map(state => `'${state}'`).join(', ')
+const STATES = quoted(ADMISSION_STATES)
+const ENDED = quoted(ADMISSION_STATES.filter(state => STATE_FACTS[state].terminal))
+
+export const OPERATION_SQL = `
+CREATE TABLE operations (operation_id TEXT PRIMARY KEY, namespace_digest TEXT NOT NULL, request_id TEXT NOT NULL,
+  caller_public_key TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN (${STATES})), version INTEGER NOT NULL,
+  settled INTEGER NOT NULL, created_at_unix_ms INTEGER NOT NULL, updated_at_unix_ms INTEGER NOT NULL,
+  reservation BLOB NOT NULL, registration BLOB, dispatch_commit BLOB, record BLOB, last_error TEXT,
+  UNIQUE (namespace_digest, request_id)) STRICT;
+CREATE INDEX operations_open ON operations (created_at_unix_ms) WHERE settled = 0;
+CREATE INDEX operations_newest ON operations (created_at_unix_ms);
+CREATE INDEX operations_of_caller ON operations (caller_public_key, created_at_unix_ms);
+CREATE TRIGGER operations_end_once BEFORE UPDATE ON operations WHEN OLD.state IN (${ENDED})
+  BEGIN SELECT RAISE(ABORT, 'an operation ends once'); END;
+CREATE TABLE history (operation_id TEXT NOT NULL, version INTEGER NOT NULL, from_state TEXT, to_state TEXT NOT NULL,
+  cause TEXT NOT NULL, commit_index INTEGER NOT NULL, owner_epoch INTEGER NOT NULL, recorded_at_unix_ms INTEGER NOT NULL, PRIMARY KEY (operation_id, version)) STRICT;
+CREATE TABLE state_counts (state TEXT PRIMARY KEY, count INTEGER NOT NULL CHECK (count >= 0)) STRICT;
+CREATE TABLE retained_requests (operation_id TEXT PRIMARY KEY REFERENCES operations, nonce BLOB NOT NULL, ciphertext BLOB NOT NULL) STRICT;
+${appendOnly('history')}`
+
+const MOVE = `UPDATE operations SET state = ?, version = ?, settled = ?, updated_at_unix_ms = ?,
+  registration = coalesce(?, registration), dispatch_commit = coalesce(?, dispatch_commit),
+  record = coalesce(?, record), last_error = coalesce(?, last_error)
+  WHERE operation_id = ? AND version = ? AND state = ?`
+
+interface OperationRow {
+  readonly operation_id: string
+  readonly state: AdmissionState
+  readonly version: number
+  readonly created_at_unix_ms: number
+  readonly updated_at_unix_ms: number
+  readonly reservation: Uint8Array
+  readonly registration: Uint8Array | null
+  readonly dispatch_commit: Uint8Array | null
+  readonly record: Uint8Array | null
+  readonly last_error: string | null
+}
+
+/** What one move adds to an operation; each milestone is set once and never changed. */
+export interface OperationChange {
+  readonly to: AdmissionState
+  readonly version: number
+  readonly registration?: AttemptRegistration | null
+  readonly commit?: DispatchCommit | null
+  readonly record?: BrokerRecord | null
+  readonly lastError?: string | null
+}
+
+export interface HistoryEntry {
+  readonly operationId: string
+  readonly version: number
+  readonly from: AdmissionState | null
+  readonly to: AdmissionState
+  readonly cause: string
+}
+
+export class OperationReads {
+  readonly #reader: Reader
+
+  constructor(reader: Reader) {
+    this.#reader = reader
+  }
+
+  find(operationId: string): AdmissionOperation | undefined {
+    return this.#select('WHERE operation_id = ?', operationId)[0]
+  }
+
+  ofRequest(namespaceDigest: string, requestId: string): AdmissionOperation | undefined {
+    return this.#select('WHERE namespace_digest = ? AND request_id = ?', namespaceDigest, requestId)[0]
+  }
+
+  newest({ callerPublicKey: key, limit }: ListFilter): AdmissionOperation[] {
+    const newest = 'ORDER BY created_at_unix_ms DESC LIMIT ?'
+    if (key === null) return this.#select(newest, limit)
+    return this.#select(`WHERE caller_public_key = ? ${newest}`, key, limit)
+  }
+
+  /** Every operation that is not in a terminal state. */
+  open(): AdmissionOperation[] {
+    return this.#select('WHERE settled = 0')
+  }
+
+  stateCounts(): { state: AdmissionState; count: number }[] {
+    return this.#reader.all('SELECT state, count FROM state_counts WHERE count > 0 ORDER BY state')
+  }
+
+  retainedRequest(operationId: string): SealedRequest | undefined {
+    const sql = 'SELECT nonce, ciphertext FROM retained_requests WHERE operation_id = ?'
+    return this.#reader.get(sql, operationId)
+  }
+
+  #select(condition: string, ...values: SqlValue[]): AdmissionOperation[] {
+    return this.#reader.all<OperationRow>(`SELECT * FROM operations ${condition}`, ...values).map(operationOf)
+  }
+}
+
+export class OperationTables extends OperationReads {
+  readonly #tx: Transaction
+  readonly #moment: Moment
+
+  constructor(tx: Transaction, moment: Moment) {
+    super(tx)
+    this.#tx = tx
+    this.#moment = moment
+  }
+
+  /** Inserts an operation as prepared, version 1. */
+  insert(reservation: Reservation): void {
+    const { binding, request } = reservation
+    const { nowUnixMs } = this.#moment
+    const ids = [binding.operation_id, binding.request_namespace_digest, binding.request_id]
+    const facts = ['prepared', 1, 0, nowUnixMs, nowUnixMs, encode(Reservation, reservation)]
+    insertRow(this.#tx, 'operations', ...ids, request.callerPublicKey, ...facts, null, null, null, null)
+    this.#count('prepared', 1)
+  }
+
+  retain(operationId: string, { ciphertext, nonce }: SealedRequest): void {
+    insertRow(this.#tx, 'retained_requests', operationId, nonce, ciphertext)
+  }
+
+  dropRetained(operationId: string): void {
+    this.#tx.run('DELETE FROM retained_requests WHERE operation_id = ?', operationId)
+  }
+
+  recordHistory({ cause, from, operationId, to, version }: HistoryEntry): void {
+    const { head, nowUnixMs, owner } = this.#moment
+    const stamp = [head.commitIndex, owner.ownerEpoch, nowUnixMs]
+    insertRow(this.#tx, 'history', operationId, version, from, to, cause, ...stamp)
+  }
+
+  /** The compare-and-set: version and state must be those that were judged. */
+  change(was: AdmissionOperation, change: OperationChange): void {
+    const { commit, lastError, record, registration, to, version } = change
+    const documents = [
+      registration ? encode(AttemptRegistration, registration) : null,
+      commit ? encode(DispatchCommit, commit) : null,
+      record ? encode(BrokerRecord, record) : null,
+      lastError ?? null,
+    ]
+    const settled = STATE_FACTS[to].terminal ? 1 : 0
+    const old = [was.operationId, was.version, was.state]
+    this.#tx.changeOne(MOVE, to, version, settled, this.#moment.nowUnixMs, ...documents, ...old)
+    if (to === was.state) return
+    this.#count(was.state, -1)
+    this.#count(to, 1)
+  }
+
+  #count(state: AdmissionState, by: 1 | -1): void {
+    const sql = `INSERT INTO state_counts VALUES (?, max(0, ?)) ON CONFLICT DO UPDATE SET count = count + ?`
+    this.#tx.run(sql, state, by, by)
+  }
+}
+
+const reservations = new RememberedDocuments(Reservation)
+const registrations = new RememberedDocuments(AttemptRegistration)
+const commits = new RememberedDocuments(DispatchCommit)
+
+function operationOf(row: OperationRow): AdmissionOperation {
+  const { operation_id: operationId } = row
+  return {
+    operationId,
+    state: row.state,
+    version: row.version,
+    createdAtUnixMs: row.created_at_unix_ms,
+    updatedAtUnixMs: row.updated_at_unix_ms,
+    reservation: reservations.read(operationId, row.reservation),
+    registration: registrations.readOptional(operationId, row.registration),
+    commit: commits.readOptional(operationId, row.dispatch_commit),
+    record: readOptionalDocument(BrokerRecord, row.record),
+    lastError: row.last_error,
+  }
+}
