@@ -99,6 +99,13 @@ export const ERROR_CODES = {
     'ask an administrator for another grant: chio capability issue',
   ),
   grant_exceeded: row('authorization_denied', 1, 'keep the request within the bounds of the grant'),
+  capability_denied: row(
+    'authorization_denied',
+    1,
+    'present a token of a trusted issuer that covers this call',
+  ),
+  capability_expired: row('authorization_denied', 1, 'ask its issuer for a new capability token'),
+  capability_revoked: row('authorization_denied', 1, 'ask its issuer for a new capability token'),
   execution_nonce_binding: row(
     'authorization_denied',
     1,
@@ -157,6 +164,23 @@ export const ERROR_CODES = {
   ),
   invalid_key: row('invalid_request', 1, 'give an ed25519 public key as 64 lower-case hex digits'),
   unsupported_key: row('invalid_request', 1, 'use an ed25519 key; other algorithms are not accepted'),
+
+  // The kernel's receipts, its log and exports of it, as whoever verifies them is told.
+  receipt_refused: row(
+    null,
+    1,
+    'do not rely on it: signature, id, signer or action differ from what the pinned kernel signed',
+  ),
+  receipt_old_form: row(
+    null,
+    1,
+    'give the receipt in its current form, whose id is the digest of its body; the old one binds no id',
+  ),
+  log_refused: row(
+    null,
+    1,
+    'do not rely on what follows the named place: export the log anew, and compare with an earlier export',
+  ),
 
   // Cage, machine, configuration.
   cage_refused: row(null, 1, 'read the named layer; nothing was launched: chio doctor'),

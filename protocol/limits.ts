@@ -84,6 +84,22 @@ export const MAXIMUM_CHUNK_SIZE_DIGITS = 16
 /** Every address is checked, so their number is bounded. */
 export const MAXIMUM_RESOLVED_ADDRESSES = 16
 
+// Receipts and their log.
+/** One receipt is one line; the protocol's bound. */
+export const MAXIMUM_RECEIPT_LINE_BYTES = 8 * 1024 * 1024
+/** What one verification reads at once; the protocol's bound. */
+export const MAXIMUM_RECEIPT_INPUT_BYTES = 64 * 1024 * 1024
+/** Receipts of one verification; the protocol's bound. */
+export const MAXIMUM_RECEIPT_COUNT = 10_000
+/** A text of a receipt: a reason or a guard's details is a sentence, never a payload. */
+export const MAXIMUM_RECEIPT_TEXT_BYTES = 65_536
+/** A path of a tree of 2^53 leaves has one sibling a level. */
+export const MAXIMUM_AUDIT_PATH_COUNT = 64
+/** Receipts between two checkpoints, unless configured: what an export proves the order of. */
+export const DEFAULT_CHECKPOINT_RECEIPT_COUNT = 100
+/** Larger batches leave too much unproven for too long. */
+export const MAXIMUM_CHECKPOINT_RECEIPT_COUNT = 10_000
+
 // Custody and administration.
 /** Room for a key file in text form. */
 export const MAXIMUM_SECRET_BYTES = 65_536
@@ -99,6 +115,32 @@ export const MAXIMUM_CACHED_KEYS = 1_024
 export const MAXIMUM_CACHED_SIGNATURES = 1_024
 /** ed25519: R and S. */
 export const SIGNATURE_BYTES = 64
+
+// Capability tokens and approvals.
+/** Grants of one kind in a scope; each is compared with every grant of its parent. */
+export const MAXIMUM_SCOPE_GRANTS_COUNT = 64
+/** Constraints of one grant. */
+export const MAXIMUM_CONSTRAINTS_COUNT = 32
+/** Text of one constraint: a path, a pattern, an amount. */
+export const MAXIMUM_CONSTRAINT_BYTES = 4_096
+/** Entries of one list in a constraint. */
+export const MAXIMUM_CONSTRAINT_VALUES_COUNT = 256
+/** Links from the root to the token; every one costs a verification and a stored ancestor. */
+export const MAXIMUM_DELEGATION_DEPTH = 16
+/** The wire counts invocations in 32 bits. */
+export const MAXIMUM_INVOCATIONS_COUNT = 0xffff_ffff
+/** A currency on the wire. */
+export const MAXIMUM_CURRENCY_BYTES = 64
+/** One attenuation proof as it is carried; it is hashed, and judged by its hashes. */
+export const MAXIMUM_ATTENUATION_PROOF_BYTES = 65_536
+/** Arguments of one tool call, as canonical text. */
+export const MAXIMUM_PARAMETERS_BYTES = 1_048_576
+/** People are asked for so long, unless the grant ends sooner. */
+export const APPROVAL_TIMEOUT_SECONDS = 900
+/** Longest life of a proposal that may be configured or accepted. */
+export const MAXIMUM_APPROVAL_TIMEOUT_SECONDS = 3_600
+/** Ids of proposals, tokens and approvers: shown to people. */
+export const MAXIMUM_APPROVAL_IDENTIFIER_BYTES = 256
 
 // Time.
 /** A prepared stream never lives longer, whatever its documents say. */
