@@ -13,6 +13,7 @@ const shared = {
 export default defineConfig({
   test: {
     reporters: ['default', new SummaryReporter()],
+    globalSetup: 'scripts/test/fresh-programs.mjs',
     projects: [
       {
         test: {

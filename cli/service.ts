@@ -30,7 +30,7 @@ const NODE_OF_UNITS = '/usr/bin/node'
 const NODE_BELOW = '/usr/'
 /** What users call, below the program. The daemons are called by their units. */
 const LINKS: Readonly<Record<string, string>> = {
-  '/usr/local/bin/chio': 'dist/cli/chio.js',
+  '/usr/local/bin/chio': 'dist/bin/chio.js',
   '/usr/local/bin/chio-exec': 'native/build/Release/chio-exec',
 }
 const BOOTED_WITH_SYSTEMD = '/run/systemd/system'

@@ -9,6 +9,7 @@ import {
 } from '../protocol/acknowledgement.js'
 import { unixSeconds } from '../protocol/clock.js'
 import { encode } from '../protocol/codec.js'
+import { hasPassed } from '../system/deadline.js'
 import { encodeResponse } from './answers.js'
 import { openAttemptRequest } from './attempt-request.js'
 import { earlier, leftMsUntil } from './deadline.js'
@@ -54,12 +55,15 @@ async function acknowledge(
   const { connection } = preparation.candidate
   assertStillThere(preparation)
   const budgetBootNs = preparation.governingBootNs
+  if (hasPassed(clock, budgetBootNs)) throw new Refused('preparation_budget')
   preparation.terms = terms
   const body = acknowledgementOf(preparation, unixSeconds(clock))
-  await preparation.orEnded(connection.writeFrame(body, earlier(budgetBootNs, terms.deadline.bootNs)))
-  desk.govern(preparation, terms.deadline.bootNs)
-  preparation.assertHeld()
+  // Its bytes may be with the peer long before their writing is reported here, where this process is stopped between:
+  // whatever ends the preparation from now on closes the stream, and no refusal follows an acknowledgement.
   preparation.phase = 'waiting'
+  desk.govern(preparation, terms.deadline.bootNs)
+  await preparation.orEnded(connection.writeFrame(body, earlier(budgetBootNs, terms.deadline.bootNs)))
+  preparation.assertHeld()
   const frame = connection.readFrame({
     maximumFrameBytes: terms.binding.frameBytes,
     exactBytes: terms.binding.frameBytes,

@@ -182,7 +182,7 @@ function exitCodeOf({ code, signal }: DaemonEnd): number {
 }
 
 function commandLine(command: DaemonCommand): string[] {
-  const { name, programRoot, args, steeredBy = join('cli', `${name}.js`) } = command
+  const { name, programRoot, args, steeredBy = join('bin', `${name}.js`) } = command
   return commandLineOf(command, [join(programRoot, 'dist', steeredBy), ...args])
 }
 

@@ -1,10 +1,12 @@
-// Owns dist/: compiled when a source changed, without leftovers of sources that are gone, its programs
-// executable and reachable by `npx`.
+// Owns dist/: compiled when a source changed, its programs joined, without leftovers of sources that are gone, the
+// programs executable and reachable by `npx`.
 import { chmodSync, lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
 import { existsSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { logPath, RECORDS, ROOT } from './checkout.mjs'
 import { runLongStep } from './long-step.mjs'
+import { npmCommand } from './npm.mjs'
+import { isOfProgram, PROGRAM_OUTPUTS, PROGRAMS_FOLDER } from './programs.mjs'
 import { digestOfSources, filesBelow, isUpToDate, lookOfOutputs, writeStamp } from './stamps.mjs'
 
 const BUILD_RECORD = 'dist/.tsbuildinfo'
@@ -35,26 +37,35 @@ function expectedOutputs(sources) {
 export async function provideCompiledCode() {
   const stampPath = join(RECORDS, 'compiled.json')
   const sources = filesBelow(ROOT, sourceFolders(), path => path.endsWith('.ts'))
-  const settings = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json']
+  const settings = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json', 'scripts/setup/programs.mjs']
   const digest = digestOfSources(ROOT, [...sources, ...settings], process.version)
   const outputs = expectedOutputs(sources.filter(isTypeScript))
-  const look = lookOfOutputs(ROOT, [...outputs, BUILD_RECORD])
+  const look = lookOf(outputs)
   const compiled = !isUpToDate(stampPath, digest, look)
   if (compiled) {
     // The compiler trusts its own record, not the disk: with an output gone it would not write it again.
     if (look === undefined) rmSync(join(ROOT, BUILD_RECORD), { force: true })
     await compile()
     removeLeftovers(new Set(outputs))
-    writeStamp(stampPath, { sources: digest, outputs: lookOfOutputs(ROOT, [...outputs, BUILD_RECORD]) ?? '' })
+    writeStamp(stampPath, { sources: digest, outputs: lookOf(outputs) ?? '' })
   }
   const linked = linkPrograms(ROOT)
   return compiled || linked
 }
 
+/**
+ * Compiled modules, programs, and the parts that programs share.
+ * @param {readonly string[]} outputs
+ */
+function lookOf(outputs) {
+  const programs = filesBelow(ROOT, [PROGRAMS_FOLDER], () => true)
+  return lookOfOutputs(ROOT, [...outputs, BUILD_RECORD, ...new Set([...PROGRAM_OUTPUTS, ...programs])])
+}
+
 async function compile() {
   await runLongStep({
-    title: 'compiling (tsc)',
-    command: [process.execPath, join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'],
+    title: 'compiling (tsc, rolldown)',
+    command: npmCommand(['run', 'build']),
     folder: ROOT,
     logPath: logPath('compile'),
   })
@@ -66,6 +77,7 @@ async function compile() {
  */
 function removeLeftovers(outputs) {
   for (const path of filesBelow(ROOT, ['dist'], file => OUTPUT_ENDING.test(file))) {
+    if (isOfProgram(path)) continue
     if (!outputs.has(path.replace(OUTPUT_ENDING, '.js'))) rmSync(join(ROOT, path))
   }
 }

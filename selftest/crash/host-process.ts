@@ -32,7 +32,7 @@ export type HostWord =
   | { readonly told: Told }
   | { readonly measured: Measured }
 
-const ENTRY = join(packageRoot(), 'dist', 'selftest', 'crash', 'host-entry.js')
+const ENTRY = join(packageRoot(), 'dist', 'bin', 'host-entry.js')
 
 export class HostProcess {
   readonly pid: number

@@ -71,7 +71,7 @@ function steeredCommand(
   onLogLine: (line: string) => void,
 ): DaemonCommand {
   const steering = ['--ahead-ms', String(aheadMs), ...(endAt === null ? [] : ['--end-at', endAt])]
-  const steeredBy = `selftest/crash/${role}-entry.js`
+  const steeredBy = `bin/${role}-entry.js`
   return { ...command, steeredBy, args: [...command.args, ...steering], onLogLine }
 }
 

@@ -7,7 +7,7 @@ import { rateFor, showCapacity, slotLoad } from '../../cli/broker-capacity.js'
 import { packageRoot } from '../../native/paths.js'
 
 const run = promisify(execFile)
-const CHIO = join(packageRoot(), 'dist', 'cli', 'chio.js')
+const CHIO = join(packageRoot(), 'dist', 'bin', 'chio.js')
 const capacity = (...args: string[]) => run(process.execPath, [CHIO, 'broker', 'capacity', ...args])
 
 describe('the loss of one slot', () => {

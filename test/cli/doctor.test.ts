@@ -75,7 +75,7 @@ describe('chio doctor on this machine, without an installation', () => {
 
 describe('chio doctor where no user namespaces are allowed', () => {
   test('exits 1, names the limit and what to do, and has tried the cage for real', async () => {
-    const program = [process.execPath, join(root, 'dist', 'cli', 'chio.js'), 'doctor', '--json']
+    const program = [process.execPath, join(root, 'dist', 'bin', 'chio.js'), 'doctor', '--json']
     const ended = await runWhereForbidden([...program, '--state', join(folder, 'none')], user)
     expect(ended).toMatchObject({ status: 1, stderr: '' })
     const remedy = expect.stringContaining('sysctl user.max_user_namespaces=15000') as string

@@ -28,7 +28,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const IN_TERMINAL = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))'
 
 test('a secret is not taken from a terminal, where it would be shown', () => {
-  const chio = [process.execPath, join(packageRoot(), 'dist', 'cli', 'chio.js')]
+  const chio = [process.execPath, join(packageRoot(), 'dist', 'bin', 'chio.js')]
   const provision = ['credential', 'provision', 'x', '--provider', 'p', '--placement', 'bearer']
   const ended = spawnSync('python3', ['-c', IN_TERMINAL, ...chio, ...provision, '--state', folder], {
     encoding: 'utf8',

@@ -47,7 +47,7 @@ let toolPath: string
 
 const chio = (...args: string[]): string[] => [
   process.execPath,
-  join(user.root, 'dist', 'cli', 'chio.js'),
+  join(user.root, 'dist', 'bin', 'chio.js'),
   ...args,
 ]
 

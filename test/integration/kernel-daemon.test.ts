@@ -41,7 +41,7 @@ interface Line {
 
 /** Starts the daemon and hands its log lines out as they come. */
 function run(args: readonly string[], environment: Record<string, string> = {}) {
-  const bin = join(packageRoot(), 'dist', 'cli', 'chio-kerneld.js')
+  const bin = join(packageRoot(), 'dist', 'bin', 'chio-kerneld.js')
   const child = spawn(process.execPath, [bin, ...args], {
     env: { PATH: '/usr/bin:/bin', ...environment },
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -257,14 +257,14 @@ describe('what every committed file keeps to', () => {
 
   test('refuses programs and exports without a source', () => {
     const manifest = {
-      bin: { chio: 'dist/cli/chio.js' },
+      bin: { chio: 'dist/bin/chio.js', 'chio-mcp': 'dist/cli/chio-mcp.js' },
       exports: { '.': { types: './dist/host/index.d.ts', default: './dist/host/index.js' } },
     }
-    expect(checkDoors(manifest, ['cli/chio.ts', 'host/index.ts'])).toEqual([])
-    expect(checkDoors(manifest, ['host/index.ts'])).toEqual([
-      'package.json: program chio is dist/cli/chio.js, but cli/chio.ts does not exist',
+    expect(checkDoors(manifest, ['cli/chio.ts', 'cli/chio-mcp.ts', 'host/index.ts'])).toEqual([])
+    expect(checkDoors(manifest, ['cli/chio-mcp.ts', 'host/index.ts'])).toEqual([
+      'package.json: program chio is dist/bin/chio.js, but cli/chio.ts does not exist',
     ])
-    expect(checkDoors(manifest, ['cli/chio.ts'])).toHaveLength(2)
+    expect(checkDoors(manifest, ['cli/chio.ts', 'cli/chio-mcp.ts'])).toHaveLength(2)
   })
 })
 

@@ -30,7 +30,7 @@ export class BrokerProcess {
       '--receipt-key-file',
       receiptKey,
     ]
-    const bin = join(packageRoot(), 'dist', 'cli', 'chio-brokerd.js')
+    const bin = join(packageRoot(), 'dist', 'bin', 'chio-brokerd.js')
     const [program = '', ...rest] = [...(options.wrapper ?? []), process.execPath, bin, ...args]
     this.child = spawn(program, rest, {
       stdio: ['ignore', 'ignore', 'pipe'],

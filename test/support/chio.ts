@@ -37,7 +37,7 @@ export class Command {
     const [command = '', ...rest] = [
       ...user,
       process.execPath,
-      join(root, 'dist', 'cli', `${program}.js`),
+      join(root, 'dist', 'bin', `${program}.js`),
       ...args,
     ]
     const path = process.env['PATH'] ?? '/usr/bin:/bin'

@@ -49,7 +49,7 @@ async function activated(): Promise<ChildProcess> {
     writeFileSync(join(folder, `${name}.key`), seed(), { mode: 0o600 })
     return [`--${name}-key-file`, join(folder, `${name}.key`)]
   })
-  const bin = join(packageRoot(), 'dist', 'cli', 'chio-kerneld.js')
+  const bin = join(packageRoot(), 'dist', 'bin', 'chio-kerneld.js')
   const listening = paths.flatMap(path => ['-l', path])
   const child = spawn(
     'systemd-socket-activate',

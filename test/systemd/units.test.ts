@@ -112,7 +112,7 @@ describe('a service', () => {
     const [start = ''] = valuesOf(text, 'ExecStart')
     expect(start.split(' ').slice(0, 4)).toEqual([
       '/usr/bin/node',
-      `/usr/lib/chio/dist/cli/${name}.js`,
+      `/usr/lib/chio/dist/bin/${name}.js`,
       '--config',
       config,
     ])
@@ -205,10 +205,10 @@ describe('chio service install', { timeout: 120_000 }, () => {
     expect(status).toBe(0)
     const { files } = JSON.parse(stdout) as { files: string[] }
     expect(files.filter(path => !existsSync(join(root, path)) && !path.startsWith('/usr/local'))).toEqual([])
-    expect(readlinkSync(join(root, '/usr/local/bin/chio'))).toBe('/usr/lib/chio/dist/cli/chio.js')
+    expect(readlinkSync(join(root, '/usr/local/bin/chio'))).toBe('/usr/lib/chio/dist/bin/chio.js')
     const units = files.filter(path => /\.(service|socket)$/.test(path))
     expect(units).toHaveLength(UNIT_NAMES.length)
-    const version = spawnSync(process.execPath, [join(root, '/usr/lib/chio/dist/cli/chio.js'), '--version'], {
+    const version = spawnSync(process.execPath, [join(root, '/usr/lib/chio/dist/bin/chio.js'), '--version'], {
       encoding: 'utf8',
     })
     expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
@@ -232,7 +232,7 @@ describe('chio service install', { timeout: 120_000 }, () => {
     const first = await chio(install)
     expect(first.stderr).toBe('')
     expect(first.stdout.split('\n').filter(line => line.startsWith('Kept: '))).toEqual([
-      'Kept: /usr/local/bin/chio, which is not ours; our link would be to /usr/lib/chio/dist/cli/chio.js',
+      'Kept: /usr/local/bin/chio, which is not ours; our link would be to /usr/lib/chio/dist/bin/chio.js',
     ])
     expect(readlinkSync(join(bin, 'chio'))).toBe('/opt/other/chio')
     expect(readlinkSync(join(bin, 'chio-exec'))).toBe('/usr/lib/chio/native/build/Release/chio-exec')

@@ -23,5 +23,7 @@ export function checkDoors(manifest: DoorManifest, paths: readonly string[]): st
 
 function sourceOf(target: string): string {
   if (target.startsWith('native/build/')) return 'native/binding.gyp'
+  // Programs are joined from the modules of cli/.
+  if (target.startsWith('dist/bin/')) return target.replace(/^dist\/bin\//, 'cli/').replace(/\.js$/, '.ts')
   return target.replace(/^dist\//, '').replace(/(\.d\.ts|\.js)$/, '.ts')
 }

@@ -43,7 +43,7 @@ function helpOf(path: readonly string[]): CommandHelp {
 }
 
 function readHelp(): Readonly<Record<string, string>> {
-  const program = pathToFileURL(join(packageRoot(), 'dist', 'cli', 'chio.js')).href
+  const program = pathToFileURL(join(packageRoot(), 'dist', 'bin', 'chio.js')).href
   const answer = execFileSync(process.execPath, ['--input-type=module', '-e', ASK, program], {
     encoding: 'utf8',
   })

@@ -123,7 +123,7 @@ export class Walk {
   #furnish(): void {
     const bin = join(this.#place, 'bin')
     mkdirSync(bin)
-    const shim = `#!/bin/sh\nexec '${process.execPath}' '${join(this.#programRoot, 'dist', 'cli', 'chio.js')}' "$@"\n`
+    const shim = `#!/bin/sh\nexec '${process.execPath}' '${join(this.#programRoot, 'dist', 'bin', 'chio.js')}' "$@"\n`
     writeFileSync(join(bin, 'chio'), shim)
     chmodSync(join(bin, 'chio'), 0o755)
     const home = join(this.#place, 'home')
