@@ -19,8 +19,9 @@ import { dispatchCommitOf } from './dispatch-commit.js'
 import { endingOf } from './ending.js'
 import { assertCapabilityLive, assertGrantLive, assertNonceLive } from './liveness.js'
 import * as rules from './move-rules.js'
-import type { AdmissionOperation, Reservation } from './operation.js'
+import { type AdmissionOperation, type Reservation, brokeredCall } from './operation.js'
 import type { SqliteMove } from './sqlite/move.js'
+import type { OperationChange } from './sqlite/operation-tables.js'
 import type { SqliteAdmissionTables } from './sqlite/tables.js'
 
 const RESERVED = ['broker_attempt_registered', 'budget_authorized', 'ready_to_dispatch'] as const
@@ -114,11 +115,12 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       assertGrantLive(grant, secondsOf(move))
       rules.assertExecutionLeft(grant)
       rules.assertNonceCapacity(move.head.liveNonces, nonceCapacity)
-      move.operations.insert(reservation)
+      const prepared = preparedOf(reservation, move.nowUnixMs)
+      move.operations.insert(prepared)
       const created = { operationId: binding.operation_id, version: 1, from: null, to: 'prepared' } as const
       move.operations.recordHistory({ ...created, cause: 'asked' })
       move.holds.insert(reservation)
-      return walk(move, preparedOf(reservation, move.nowUnixMs), RESERVED, { cause: 'reserved' })
+      return walk(move, prepared, RESERVED, { cause: 'reserved' })
     })
   }
 
@@ -126,8 +128,8 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     return this.#commit('registration_retained', move => {
       const operation = load(move, operationId)
       rules.assertState(operation, 'ready_to_dispatch', 'its registration is fixed')
-      if (operation.registration !== null)
-        return rules.sameRegistration(operation, operation.registration, registration)
+      const known = brokeredCall(operation).registration
+      if (known !== null) return rules.sameRegistration(operation, known, registration)
       move.operations.retain(operationId, sealed)
       return walk(move, operation, [], { cause: 'registration retained', registration })
     })
@@ -138,7 +140,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       const operation = load(move, operationId)
       if (operation.commit !== null) return operation
       rules.assertStartable(operation)
-      const { answer, request } = operation.reservation
+      const { answer, request } = brokeredCall(operation).reservation
       assertGrantLive(move.grants.find(request.grantId), secondsOf(move))
       assertNonceLive(answer.executionNonce.nonce, secondsOf(move))
       assertCapabilityLive(answer.capability.body, secondsOf(move))
@@ -217,22 +219,22 @@ function secondsOf(move: SqliteMove): number {
 function preparedOf(reservation: Reservation, nowUnixMs: number): AdmissionOperation {
   return {
     operationId: reservation.binding.operation_id,
+    binding: reservation.binding,
+    callerPublicKey: reservation.request.callerPublicKey,
     state: 'prepared',
     version: 1,
     createdAtUnixMs: nowUnixMs,
     updatedAtUnixMs: nowUnixMs,
-    reservation,
-    registration: null,
+    call: { kind: 'brokered', reservation, registration: null, record: null },
     commit: null,
-    record: null,
     lastError: null,
   }
 }
 
 /** What a milestone adds; each is set once and never changed. */
-type Milestone = { readonly cause: string } & Partial<
-  Pick<AdmissionOperation, 'commit' | 'lastError' | 'record' | 'registration'>
->
+interface Milestone extends Partial<Omit<OperationChange, 'to' | 'version'>> {
+  readonly cause: string
+}
 
 /** Walks the states in order, each judged by the table, and adds what the milestone brought. */
 function walk(
@@ -241,16 +243,15 @@ function walk(
   path: readonly AdmissionState[],
   { cause, ...milestone }: Milestone,
 ): AdmissionOperation {
-  const { operationId, reservation } = operation
+  const { binding, operationId } = operation
   // Without a move the version still counts on: whoever judged the operation before has to read it anew.
   const steps = path.length === 0 ? [operation.state] : path
   let { state: from, version } = operation
   for (const to of steps) {
-    if (path.length > 0) rules.assertLegalMove(reservation, from, to)
+    if (path.length > 0) rules.assertLegalMove(binding, from, to)
     version += 1
     move.operations.recordHistory({ operationId, version, from, to, cause })
     from = to
   }
-  move.operations.change(operation, { ...milestone, to: from, version })
-  return { ...operation, ...milestone, state: from, updatedAtUnixMs: move.nowUnixMs, version }
+  return move.operations.change(operation, { ...milestone, to: from, version })
 }

@@ -22,7 +22,7 @@ import { revocationIdsOf } from './dispatch-commit.js'
 import { faultFields } from './fault-fields.js'
 import type { KernelContext } from './kernel-context.js'
 import { assertGrantLive } from './liveness.js'
-import type { AdmissionOperation } from './operation.js'
+import { type AdmissionOperation, brokeredCall } from './operation.js'
 
 type QueryOf<K extends AuthorityQuestion['kind']> = Extract<AuthorityQuestion, { kind: K }>['request']
 
@@ -120,7 +120,8 @@ async function revocation(context: KernelContext, query: QueryOf<'check_broker_r
  */
 async function holdState(context: KernelContext, query: HoldQuery): Promise<HoldState> {
   const operation = await context.store.findOperation(query.operationId)
-  if (operation === undefined || operation.reservation.ids.holdId !== query.holdId) return 'unknown'
+  if (operation === undefined || brokeredCall(operation).reservation.ids.holdId !== query.holdId)
+    return 'unknown'
   if (!isSameHold(operation, query)) return 'denied'
   if (operation.state === 'compensated_before_dispatch') return 'reversed'
   if (operation.commit === null) return 'held'
@@ -129,7 +130,7 @@ async function holdState(context: KernelContext, query: HoldQuery): Promise<Hold
 
 /** Quotas and revocation set are compared too: a capture stands for exactly what it was checked against. */
 function isSameHold(operation: AdmissionOperation, query: HoldQuery): boolean {
-  const { answer: reserved, ids } = operation.reservation
+  const { answer: reserved, ids } = brokeredCall(operation).reservation
   return (
     ids.captureEventId === query.captureEventId &&
     Buffer.compare(encode(Quotas, reserved.quotas), encode(Quotas, query.quotas)) === 0 &&

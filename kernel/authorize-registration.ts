@@ -20,7 +20,7 @@ import {
 import { ownOperation } from './find-operation.js'
 import type { Caller, KernelContext } from './kernel-context.js'
 import { assertState, sameRegistration } from './move-rules.js'
-import type { AdmissionOperation, Reservation } from './operation.js'
+import { type AdmissionOperation, type Reservation, brokeredCall } from './operation.js'
 import { sealRequest } from './sealed-request.js'
 
 /** Retains the request on the first call; every call signs anew over the same registration. */
@@ -31,7 +31,7 @@ export async function authorizeRegistration(
 ): Promise<AuthorizeRegistrationResult> {
   const operation = await ownOperation(context, caller, request.operationId)
   assertState(operation, 'ready_to_dispatch', 'its registration can be signed no more')
-  checkReserved(operation.reservation, request.execute)
+  checkReserved(brokeredCall(operation).reservation, request.execute)
   verifyExecute(context, request.execute)
   const registration = registrationOf(operation, request.execute)
   await retain(context, operation, { execute: request.execute, registration })
@@ -63,7 +63,7 @@ function verifyExecute(context: KernelContext, execute: BrokerExecuteRequest): v
 }
 
 function registrationOf(operation: AdmissionOperation, execute: BrokerExecuteRequest): AttemptRegistration {
-  const { answer } = operation.reservation
+  const { answer } = brokeredCall(operation).reservation
   return buildRegistration(execute, { ...answer, operationId: operation.operationId })
 }
 
@@ -73,8 +73,9 @@ async function retain(
   retained: { readonly execute: BrokerExecuteRequest; readonly registration: AttemptRegistration },
 ): Promise<void> {
   const { execute, registration } = retained
-  if (operation.registration !== null) {
-    sameRegistration(operation, operation.registration, registration)
+  const known = brokeredCall(operation).registration
+  if (known !== null) {
+    sameRegistration(operation, known, registration)
     return
   }
   const { operationId } = operation

@@ -2,7 +2,7 @@
 // Must never: be made outside the transaction whose commit index it names.
 // Source: the dispatch commit of the admission operation; the combined capture metadata of the kernel.
 import { grantRevocationId, revocationSetDigest } from '../protocol/hold.js'
-import type { AdmissionOperation, DispatchCommit } from './operation.js'
+import { type AdmissionOperation, type DispatchCommit, brokeredCall } from './operation.js'
 
 /** One transport: the broker's socket, under the one key that its configuration pins. */
 const BROKER_TRANSPORT_ID = 'chio-broker'
@@ -21,8 +21,9 @@ export interface CommitMoment {
 
 /** Everything whose revocation ends this operation: its grant, its capability, the grant's revocation id. */
 export function revocationIdsOf(operation: AdmissionOperation): readonly string[] {
-  const { grantId } = operation.reservation.request
-  return [grantId, operation.reservation.answer.capability.body.capabilityId, grantRevocationId(grantId)]
+  const { answer, request } = brokeredCall(operation).reservation
+  const { grantId } = request
+  return [grantId, answer.capability.body.capabilityId, grantRevocationId(grantId)]
 }
 
 export function dispatchCommitOf(operation: AdmissionOperation, moment: CommitMoment): DispatchCommit {
@@ -38,7 +39,7 @@ export function dispatchCommitOf(operation: AdmissionOperation, moment: CommitMo
     coordinator_lease_epoch: moment.ownerEpoch,
     coordinator_lease_id: moment.leaseId,
     provider_attempt: {
-      attempt_id: operation.reservation.ids.attemptId,
+      attempt_id: brokeredCall(operation).reservation.ids.attemptId,
       operation_id: operation.operationId,
       transport_id: BROKER_TRANSPORT_ID,
       transport_key_epoch: TRANSPORT_KEY_EPOCH,

@@ -7,7 +7,7 @@ import type { BrokerRecord } from '../protocol/kernel-rpc.js'
 import type { RetainedAttempt } from './broker-records.js'
 import type { KernelContext } from './kernel-context.js'
 import { repeatsEnding } from './move-rules.js'
-import type { AdmissionOperation, DispatchCommit } from './operation.js'
+import { type AdmissionOperation, type DispatchCommit, brokeredCall } from './operation.js'
 import { openRequest } from './sealed-request.js'
 
 /** @throws BrokerError `authorization_denied` for a foreign record, `conflict` for a contradicting one. */
@@ -17,7 +17,7 @@ export async function finalize(
   record: BrokerRecord,
 ): Promise<AdmissionOperation> {
   // A delivered operation keeps its record and no request: only the very same record is known again.
-  if (operation.record !== null && repeatsEnding(operation, record)) return operation
+  if (brokeredCall(operation).record !== null && repeatsEnding(operation, record)) return operation
   const attempt = await retainedAttempt(context, operation)
   if (attempt === undefined) {
     throw new BrokerError(
@@ -35,7 +35,8 @@ export async function retainedAttempt(
   context: KernelContext,
   operation: AdmissionOperation,
 ): Promise<RetainedAttempt | undefined> {
-  const { operationId, registration } = operation
+  const { operationId } = operation
+  const { registration } = brokeredCall(operation)
   if (registration === null) return undefined
   const sealed = await context.store.findRetainedRequest(operationId)
   if (sealed === undefined) return undefined

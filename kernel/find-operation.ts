@@ -27,5 +27,5 @@ export async function readableOperation(
 }
 
 function isOwn(caller: Caller, operation: AdmissionOperation): boolean {
-  return caller.callerPublicKey === operation.reservation.request.callerPublicKey
+  return caller.callerPublicKey === operation.callerPublicKey
 }

@@ -25,7 +25,7 @@ import { finalize, retainedAttempt } from './finalize.js'
 import { ownOperation, readableOperation } from './find-operation.js'
 import type { Caller, KernelContext } from './kernel-context.js'
 import type { NonceLifetimes } from './nonce-lifetimes.js'
-import type { AdmissionOperation } from './operation.js'
+import { type AdmissionOperation, brokeredCall } from './operation.js'
 import { operationView } from './operation-view.js'
 import { reserve } from './reserve.js'
 import { release } from './settle-operation.js'
@@ -56,7 +56,7 @@ export class Kernel {
       this.#nonces.begin(operation.operationId)
       this.#settlement.schedule(operation)
     }
-    return operation.reservation.answer
+    return brokeredCall(operation).reservation.answer
   }
 
   authorizeRegistration(
@@ -87,7 +87,7 @@ export class Kernel {
     caller: Caller,
     { operationId }: RequestOf<'authorize_release'>,
   ): Promise<ReleaseResult> {
-    const { registration } = await ownOperation(this.#context, caller, operationId)
+    const { registration } = brokeredCall(await ownOperation(this.#context, caller, operationId))
     if (registration === null) {
       throw new BrokerError(
         'operation_state',

@@ -1,16 +1,17 @@
 // Owns: what every store checks of a move before it makes it, whichever database it uses.
 // Must never: be left out by a store because the code above it checked already.
 // Source: the admission state table; the immutability of an operation's commitments.
+import type { OperationBinding } from '../protocol/admission-operation.js'
 import { type AdmissionState, isTerminalState, mayMove } from '../protocol/admission-states.js'
 import { encode } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import { BrokerRecord } from '../protocol/kernel-rpc.js'
 import { type AttemptRegistration, registrationDigest } from '../protocol/registration.js'
 import { agreesWithEnding } from './ending.js'
-import type { AdmissionOperation, Reservation, StoredGrant } from './operation.js'
+import { type AdmissionOperation, type StoredGrant, brokeredCall } from './operation.js'
 
-export function assertLegalMove(reservation: Reservation, from: AdmissionState, to: AdmissionState): void {
-  const { kind, request_binding } = reservation.binding
+export function assertLegalMove(binding: OperationBinding, from: AdmissionState, to: AdmissionState): void {
+  const { kind, request_binding } = binding
   if (mayMove(kind, request_binding.participant_requirements, from, to)) return
   throw new BrokerError(
     'illegal_transition',
@@ -44,7 +45,7 @@ export function assertState(
 /** A start needs what its registration was signed over. @throws BrokerError `operation_state`. */
 export function assertStartable(operation: AdmissionOperation): void {
   assertState(operation, 'ready_to_dispatch', 'it can never be started; inspect it')
-  if (operation.registration !== null) return
+  if (brokeredCall(operation).registration !== null) return
   throw new BrokerError(
     'operation_state',
     `operation ${operation.operationId} refused: expected a retained registration, got none; authorize the registration first`,
@@ -101,10 +102,11 @@ export function assertNonceCapacity(liveNonces: number, capacity: number): void 
  */
 export function repeatsEnding(operation: AdmissionOperation, record: BrokerRecord): boolean {
   if (!isTerminalState(operation.state)) return false
+  const known = brokeredCall(operation).record
   const isSame =
-    operation.record === null
+    known === null
       ? agreesWithEnding(operation.state, record)
-      : Buffer.compare(encode(BrokerRecord, operation.record), encode(BrokerRecord, record)) === 0
+      : Buffer.compare(encode(BrokerRecord, known), encode(BrokerRecord, record)) === 0
   if (isSame) return true
   throw new BrokerError(
     'conflict',

@@ -3,7 +3,7 @@
 // Source: the operation view of the kernel's host socket.
 import { isTerminalState } from '../protocol/admission-states.js'
 import type { OperationView } from '../protocol/kernel-rpc.js'
-import type { AdmissionOperation } from './operation.js'
+import { type AdmissionOperation, brokeredCall } from './operation.js'
 import type { WaitReason } from './settle-operation.js'
 
 const MAXIMUM_ERROR_BYTES = 4_096
@@ -23,9 +23,10 @@ const WAITS: Record<WaitReason, string> = {
 }
 
 export function operationView(operation: AdmissionOperation, outlook: Outlook): OperationView {
-  const { ids, request } = operation.reservation
+  const { registration, reservation } = brokeredCall(operation)
+  const { ids, request } = reservation
   return {
-    attemptId: operation.registration === null ? null : ids.attemptId,
+    attemptId: registration === null ? null : ids.attemptId,
     createdAtUnixMs: operation.createdAtUnixMs,
     grantId: request.grantId,
     invocationId: request.invocationId,
@@ -40,9 +41,12 @@ export function operationView(operation: AdmissionOperation, outlook: Outlook): 
   }
 }
 
-function settlementText({ commit, record, state }: AdmissionOperation, reason: WaitReason | null): string {
+function settlementText(operation: AdmissionOperation, reason: WaitReason | null): string {
+  const { commit, state } = operation
   if (isTerminalState(state)) {
-    return record === null ? 'settled without a record: nothing was sent' : "settled by the broker's record"
+    return brokeredCall(operation).record === null
+      ? 'settled without a record: nothing was sent'
+      : "settled by the broker's record"
   }
   if (reason !== null) return WAITS[reason]
   return commit === null

@@ -3,6 +3,7 @@
 // Source: the admission operation's binding, attachments and dispatch commit.
 import { OperationBinding } from '../protocol/admission-operation.js'
 import type { AdmissionState } from '../protocol/admission-states.js'
+import { BrokerError } from '../protocol/errors.js'
 import { type Infer, digest, identifier, object } from '../protocol/codec.js'
 import type { Grant } from '../protocol/grant.js'
 import { CapturedHold } from '../protocol/hold.js'
@@ -39,20 +40,41 @@ export const DispatchCommit = object({
 })
 export type DispatchCommit = Infer<typeof DispatchCommit>
 
+/** A call that the broker makes with a credential. */
+export interface BrokeredCall {
+  readonly kind: 'brokered'
+  readonly reservation: Reservation
+  /** Set when the exact request was retained and its registration may be signed. */
+  readonly registration: AttemptRegistration | null
+  /** The broker's signed record that ended it, if one did. */
+  readonly record: BrokerRecord | null
+}
+
+/** What an operation is about. Whoever needs a brokered one asks `brokeredCall`. */
+export type OperationCall = BrokeredCall
+
 export interface AdmissionOperation {
   readonly operationId: string
+  readonly binding: OperationBinding
+  readonly callerPublicKey: string
   readonly state: AdmissionState
   readonly version: number
   readonly createdAtUnixMs: number
   readonly updatedAtUnixMs: number
-  readonly reservation: Reservation
-  /** Set when the exact request was retained and its registration may be signed. */
-  readonly registration: AttemptRegistration | null
+  readonly call: OperationCall
   /** Set from the dispatch commit on. */
   readonly commit: DispatchCommit | null
-  /** The broker's signed record that ended it, if one did. */
-  readonly record: BrokerRecord | null
   readonly lastError: string | null
+}
+
+/** @throws BrokerError `operation_state` when the operation is not one that the broker carries out. */
+export function brokeredCall({ call, operationId }: AdmissionOperation): BrokeredCall {
+  if (call.kind === 'brokered') return call
+  throw new BrokerError(
+    'operation_state',
+    `operation ${operationId} refused: expected one that the broker carries out, got another kind; inspect it`,
+    { operationId },
+  )
 }
 
 export interface StoredGrant {

@@ -1,11 +1,8 @@
 // Owns: the first step of an operation: who asks, under which grant, for which exact request.
 // Must never: authorize anything. A reservation holds an execution and a nonce; only a live start spends them.
 // Source: the admission operation's identity; the grant's bounds.
-import {
-  BROKERED_REQUIREMENTS,
-  bindOperation,
-  type OperationBinding,
-} from '../protocol/admission-operation.js'
+import { bindOperation, type OperationBinding } from '../protocol/admission-operation.js'
+import { BROKERED_REQUIREMENTS } from '../protocol/admission-requirements.js'
 import { unixSeconds } from '../protocol/clock.js'
 import { encode } from '../protocol/codec.js'
 import { domainDigestHex } from '../protocol/digest.js'

@@ -3,7 +3,7 @@
 // Source: the kernel's settling rules (start + 30 s + timeoutMs + 10 s; nonce expiry; the attempt's deadline).
 import { isBeforeDispatch } from '../protocol/admission-states.js'
 import type { AttemptStatus } from '../protocol/status.js'
-import type { AdmissionOperation } from './operation.js'
+import { type AdmissionOperation, brokeredCall } from './operation.js'
 import { PREPARED_LIFETIME_MS, SETTLEMENT_GRACE_MS } from './policy.js'
 
 const MS_PER_SECOND = 1_000
@@ -17,7 +17,7 @@ export function dueInMs(operation: AdmissionOperation, nowUnixMs: number): numbe
 }
 
 function intervalOf(operation: AdmissionOperation): { fromUnixMs: number; intervalMs: number } {
-  const { answer, request } = operation.reservation
+  const { answer, request } = brokeredCall(operation).reservation
   if (operation.commit === null || isBeforeDispatch(operation.state)) {
     const { expires_at, issued_at } = answer.executionNonce.nonce
     return {
@@ -33,12 +33,13 @@ function intervalOf(operation: AdmissionOperation): { fromUnixMs: number; interv
 
 /** Milliseconds until the broker must have let go of an attempt that it holds now. */
 export function heldForMs(operation: AdmissionOperation, status: AttemptStatus, nowUnixMs: number): number {
-  const { timeoutMs } = operation.reservation.request
+  const { registration, reservation } = brokeredCall(operation)
+  const { timeoutMs } = reservation.request
   const committedAt = status.dispatchCommittedAtUnixMs
   if (committedAt !== null) {
     return BEYOND_DEADLINE_MS + clamp(committedAt + timeoutMs - nowUnixMs, timeoutMs)
   }
-  const nonceEndUnixMs = (operation.registration?.nonceExpiresAtUnixSeconds ?? 0) * MS_PER_SECOND
+  const nonceEndUnixMs = (registration?.nonceExpiresAtUnixSeconds ?? 0) * MS_PER_SECOND
   return BEYOND_DEADLINE_MS + clamp(nonceEndUnixMs - nowUnixMs, PREPARED_LIFETIME_MS)
 }
 

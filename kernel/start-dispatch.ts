@@ -9,7 +9,7 @@ import { ownOperation } from './find-operation.js'
 import type { Caller, KernelContext } from './kernel-context.js'
 import { nonceSentence } from './liveness.js'
 import type { NonceLifetimes } from './nonce-lifetimes.js'
-import type { AdmissionOperation } from './operation.js'
+import { type AdmissionOperation, brokeredCall } from './operation.js'
 
 /** @throws BrokerError with the code of what refuses it; nothing was captured then. */
 export async function startDispatch(
@@ -32,7 +32,7 @@ function assertReservedNonce(
   if (!isNonceOfOperation(presented, operation.operationId, context.keys.kernel.publicKey)) {
     refuseNonce('signature', "this kernel's signature over the nonce and this operation")
   }
-  const reserved = encode(SignedExecutionNonce, operation.reservation.answer.executionNonce)
+  const reserved = encode(SignedExecutionNonce, brokeredCall(operation).reservation.answer.executionNonce)
   if (Buffer.compare(reserved, encode(SignedExecutionNonce, presented)) !== 0) {
     refuseNonce('binding', 'the nonce that was reserved with this operation')
   }

@@ -1,41 +1,13 @@
 // The identity of an admission operation: derived from what it commits to, so that the same request finds
 // the same operation after any restart and a changed one never does. snake_case is the wire's.
 // Source: the admission operation's identity derivation (with policy hash and effect class).
-import { boolean, digest, encode, type Infer, identifier, object, oneOf } from './codec.js'
+import { digest, encode, type Infer, identifier, object, oneOf } from './codec.js'
+import { ParticipantRequirements, requirementFaults } from './admission-requirements.js'
 import { OPERATION_KINDS } from './admission-states.js'
 import { domainDigestHex } from './digest.js'
+import { BrokerError } from './errors.js'
 
 export const ADMISSION_OPERATION_SCHEMA = 'chio.admission-operation.v1'
-
-/** Nine requirements are always written; `channel` is left out where it is not needed. */
-export const ParticipantRequirements = object(
-  {
-    approval: boolean(),
-    authorization_consumption: boolean(),
-    broker_attempt: boolean(),
-    budget_capture: boolean(),
-    execution_nonce: boolean(),
-    obligation: boolean(),
-    observation_attempt_zero: boolean(),
-    outcome_eligibility: boolean(),
-    payment: boolean(),
-  },
-  { optional: { channel: boolean() } },
-)
-export type ParticipantRequirements = Infer<typeof ParticipantRequirements>
-
-/** What a brokered tool call needs: an attempt at the broker, a hold and an execution nonce. */
-export const BROKERED_REQUIREMENTS: ParticipantRequirements = {
-  approval: false,
-  authorization_consumption: false,
-  broker_attempt: true,
-  budget_capture: true,
-  execution_nonce: true,
-  obligation: false,
-  observation_attempt_zero: false,
-  outcome_eligibility: false,
-  payment: false,
-}
 
 const RequestNamespace = object({
   authenticated_tenant_id: identifier(),
@@ -119,8 +91,18 @@ export interface BindingInput {
   readonly request: RequestBindingInput
 }
 
-/** Derives the one binding of a request, and thereby its operation id. */
+/**
+ * Derives the one binding of a request, and thereby its operation id.
+ * @throws BrokerError `invariant` for requirements that contradict each other.
+ */
 export function bindOperation(input: BindingInput): OperationBinding {
+  const faults = requirementFaults(input.kind, input.request.participant_requirements)
+  if (faults.length > 0) {
+    throw new BrokerError(
+      'invariant',
+      `operation refused: expected requirements that go together, got ${faults.join('; ')}`,
+    )
+  }
   const identity: OperationIdentity = {
     authorization_capability_hash: input.authorizationCapabilityHash,
     capability_id: input.capabilityId,

@@ -32,13 +32,15 @@ export const OPERATION_KINDS = [
 ] as const
 export type OperationKind = (typeof OPERATION_KINDS)[number]
 
-export type DispatchState =
-  | 'capture_pending'
-  | 'committed'
-  | 'finalizing'
-  | 'not_applicable'
-  | 'not_committed'
-  | 'terminal'
+export const DISPATCH_STATES = [
+  'capture_pending',
+  'committed',
+  'finalizing',
+  'not_applicable',
+  'not_committed',
+  'terminal',
+] as const
+export type DispatchState = (typeof DISPATCH_STATES)[number]
 
 /** Who may move the operation on: the host that asked, the kernel itself, the pinned executor, or nobody. */
 export type StateOwner = 'executor' | 'host' | 'kernel' | 'nobody'

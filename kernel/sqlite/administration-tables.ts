@@ -1,6 +1,7 @@
 // Owns: the administrators' operations that were done, and the approvals that each consumed.
 // Must never: let an approval be consumed twice. Source: the governed administration of the broker's wire.
-import { type AdminOperation, tokenDigest } from '../../protocol/administration.js'
+import type { AdminOperation } from '../../protocol/administration.js'
+import { tokenDigest } from '../../protocol/approval-token.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { appendOnly } from '../../store/schema.js'
 import type { Transaction } from '../../store/transaction.js'

@@ -2,7 +2,7 @@
 // Must never: forget a hold or end it twice: the table refuses both by itself.
 // Source: budget holds of the kernel's wire (authorize, capture, reverse).
 import type { Transaction } from '../../store/transaction.js'
-import type { AdmissionOperation, Reservation } from '../operation.js'
+import { type AdmissionOperation, brokeredCall, type Reservation } from '../operation.js'
 import type { Moment } from './owner-table.js'
 import { insertRow } from './row-documents.js'
 
@@ -34,11 +34,15 @@ export class HoldTable {
   }
 
   /** Captures or reverses the one hold, and with it ends its nonce's reservation. */
-  end({ operationId, reservation }: AdmissionOperation, state: 'captured' | 'reversed'): void {
+  end(operation: AdmissionOperation, state: 'captured' | 'reversed'): void {
     const end = `UPDATE holds SET state = ?, commit_index = ? WHERE operation_id = ? AND state = 'reserved'`
-    this.#tx.changeOne(end, state, this.#moment.head.commitIndex, operationId)
+    this.#tx.changeOne(end, state, this.#moment.head.commitIndex, operation.operationId)
     const give = 'UPDATE grants SET held = held - 1, captured = captured + ? WHERE grant_id = ?'
-    this.#tx.changeOne(give, state === 'captured' ? 1 : 0, reservation.request.grantId)
+    this.#tx.changeOne(
+      give,
+      state === 'captured' ? 1 : 0,
+      brokeredCall(operation).reservation.request.grantId,
+    )
     this.#tx.run('UPDATE kernel_state SET live_nonces = live_nonces - 1')
   }
 }

@@ -2,13 +2,19 @@
 // Must never: decide what may be moved; by itself the table refuses only a second ending and a changed history.
 // Source: sqlite.org/stricttables.html; the admission store's append-only history.
 import { ADMISSION_STATES, type AdmissionState, STATE_FACTS } from '../../protocol/admission-states.js'
-import { encode } from '../../protocol/codec.js'
+import { encode, type Infer, tagged } from '../../protocol/codec.js'
 import { BrokerRecord } from '../../protocol/kernel-rpc.js'
 import { AttemptRegistration } from '../../protocol/registration.js'
 import { appendOnly } from '../../store/schema.js'
 import type { SqlValue, Transaction } from '../../store/transaction.js'
 import type { ListFilter } from '../admission-store.js'
-import { type AdmissionOperation, DispatchCommit, Reservation, type SealedRequest } from '../operation.js'
+import {
+  type AdmissionOperation,
+  DispatchCommit,
+  type OperationCall,
+  Reservation,
+  type SealedRequest,
+} from '../operation.js'
 import type { Moment } from './owner-table.js'
 import { insertRow, type Reader, readOptionalDocument, RememberedDocuments } from './row-documents.js'
 
@@ -20,7 +26,7 @@ export const OPERATION_SQL = `
 CREATE TABLE operations (operation_id TEXT PRIMARY KEY, namespace_digest TEXT NOT NULL, request_id TEXT NOT NULL,
   caller_public_key TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN (${STATES})), version INTEGER NOT NULL,
   settled INTEGER NOT NULL, created_at_unix_ms INTEGER NOT NULL, updated_at_unix_ms INTEGER NOT NULL,
-  reservation BLOB NOT NULL, registration BLOB, dispatch_commit BLOB, record BLOB, last_error TEXT,
+  call BLOB NOT NULL, registration BLOB, dispatch_commit BLOB, record BLOB, last_error TEXT,
   UNIQUE (namespace_digest, request_id)) STRICT;
 CREATE INDEX operations_open ON operations (created_at_unix_ms) WHERE settled = 0;
 CREATE INDEX operations_newest ON operations (created_at_unix_ms);
@@ -44,7 +50,7 @@ interface OperationRow {
   readonly version: number
   readonly created_at_unix_ms: number
   readonly updated_at_unix_ms: number
-  readonly reservation: Uint8Array
+  readonly call: Uint8Array
   readonly registration: Uint8Array | null
   readonly dispatch_commit: Uint8Array | null
   readonly record: Uint8Array | null
@@ -55,9 +61,9 @@ interface OperationRow {
 export interface OperationChange {
   readonly to: AdmissionState
   readonly version: number
-  readonly registration?: AttemptRegistration | null
-  readonly commit?: DispatchCommit | null
-  readonly record?: BrokerRecord | null
+  readonly registration?: AttemptRegistration
+  readonly commit?: DispatchCommit
+  readonly record?: BrokerRecord
   readonly lastError?: string | null
 }
 
@@ -120,13 +126,12 @@ export class OperationTables extends OperationReads {
   }
 
   /** Inserts an operation as prepared, version 1. */
-  insert(reservation: Reservation): void {
-    const { binding, request } = reservation
-    const { nowUnixMs } = this.#moment
-    const ids = [binding.operation_id, binding.request_namespace_digest, binding.request_id]
-    const facts = ['prepared', 1, 0, nowUnixMs, nowUnixMs, encode(Reservation, reservation)]
-    insertRow(this.#tx, 'operations', ...ids, request.callerPublicKey, ...facts, null, null, null, null)
-    this.#count('prepared', 1)
+  insert(operation: AdmissionOperation): void {
+    const { binding, call, callerPublicKey, createdAtUnixMs, operationId, state, version } = operation
+    const ids = [operationId, binding.request_namespace_digest, binding.request_id, callerPublicKey]
+    const facts = [state, version, 0, createdAtUnixMs, createdAtUnixMs, encode(Call, callDocument(call))]
+    insertRow(this.#tx, 'operations', ...ids, ...facts, null, null, null, null)
+    this.#count(state, 1)
   }
 
   retain(operationId: string, { ciphertext, nonce }: SealedRequest): void {
@@ -143,8 +148,8 @@ export class OperationTables extends OperationReads {
     insertRow(this.#tx, 'history', operationId, version, from, to, cause, ...stamp)
   }
 
-  /** The compare-and-set: version and state must be those that were judged. */
-  change(was: AdmissionOperation, change: OperationChange): void {
+  /** The compare-and-set: version and state must be those that were judged. @returns the operation as it is now. */
+  change(was: AdmissionOperation, change: OperationChange): AdmissionOperation {
     const { commit, lastError, record, registration, to, version } = change
     const documents = [
       registration ? encode(AttemptRegistration, registration) : null,
@@ -155,9 +160,11 @@ export class OperationTables extends OperationReads {
     const settled = STATE_FACTS[to].terminal ? 1 : 0
     const old = [was.operationId, was.version, was.state]
     this.#tx.changeOne(MOVE, to, version, settled, this.#moment.nowUnixMs, ...documents, ...old)
-    if (to === was.state) return
-    this.#count(was.state, -1)
-    this.#count(to, 1)
+    if (to !== was.state) {
+      this.#count(was.state, -1)
+      this.#count(to, 1)
+    }
+    return changed(was, change, this.#moment.nowUnixMs)
   }
 
   #count(state: AdmissionState, by: 1 | -1): void {
@@ -166,22 +173,53 @@ export class OperationTables extends OperationReads {
   }
 }
 
-const reservations = new RememberedDocuments(Reservation)
+function changed(
+  was: AdmissionOperation,
+  change: OperationChange,
+  updatedAtUnixMs: number,
+): AdmissionOperation {
+  const { commit, lastError, record, registration, to, version } = change
+  const call = { ...was.call, ...(registration && { registration }), ...(record && { record }) }
+  return {
+    ...was,
+    call,
+    commit: commit ?? was.commit,
+    lastError: lastError ?? was.lastError,
+    state: to,
+    updatedAtUnixMs,
+    version,
+  }
+}
+
+/** What is fixed by the reserve, of every kind of call. */
+const Call = tagged('kind', { brokered: Reservation })
+
+function callDocument({ kind, reservation }: OperationCall): Infer<typeof Call> {
+  return { kind, ...reservation }
+}
+
+const calls = new RememberedDocuments(Call)
 const registrations = new RememberedDocuments(AttemptRegistration)
 const commits = new RememberedDocuments(DispatchCommit)
 
 function operationOf(row: OperationRow): AdmissionOperation {
   const { operation_id: operationId } = row
+  const { kind, ...reservation } = calls.read(operationId, row.call)
   return {
     operationId,
+    binding: reservation.binding,
+    callerPublicKey: reservation.request.callerPublicKey,
     state: row.state,
     version: row.version,
     createdAtUnixMs: row.created_at_unix_ms,
     updatedAtUnixMs: row.updated_at_unix_ms,
-    reservation: reservations.read(operationId, row.reservation),
-    registration: registrations.readOptional(operationId, row.registration),
+    call: {
+      kind,
+      reservation,
+      registration: registrations.readOptional(operationId, row.registration),
+      record: readOptionalDocument(BrokerRecord, row.record),
+    },
     commit: commits.readOptional(operationId, row.dispatch_commit),
-    record: readOptionalDocument(BrokerRecord, row.record),
     lastError: row.last_error,
   }
 }

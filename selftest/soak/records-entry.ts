@@ -27,8 +27,8 @@ async function operations(): Promise<StoredOperation[]> {
   const tables = await openTables(kernelStorePath({ stateDirectory }), { clock })
   const found = tables.operations.newest({ callerPublicKey: null, limit: Number.MAX_SAFE_INTEGER })
   tables.close()
-  return found.map(({ operationId, reservation, state }) => {
-    const { requestDigest } = reservation.request
+  return found.map(({ call, operationId, state }) => {
+    const { requestDigest } = call.reservation.request
     return { operationId, requestDigest, state }
   })
 }

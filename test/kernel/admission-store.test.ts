@@ -111,17 +111,15 @@ describe('a move', () => {
     const { answer, announced } = await reserved(kernel, await issueGrant(kernel))
     const operation = await kernel.client.call('inspect', { operationId: answer.operationId })
     expect(operation.state).toBe('ready_to_dispatch')
-    const reservation = {
-      binding: {
-        kind: 'tool_dispatch',
-        request_binding: { participant_requirements: { budget_capture: true } },
-      },
+    const binding = {
+      kind: 'tool_dispatch',
+      request_binding: { participant_requirements: { budget_capture: true } },
     }
     const forbidden = ADMISSION_STATES.filter(
       to => !['capture_pending', 'compensated_before_dispatch'].includes(to),
     )
     for (const to of forbidden) {
-      expect(() => assertLegalMove(reservation as never, 'ready_to_dispatch', to)).toThrow(
+      expect(() => assertLegalMove(binding as never, 'ready_to_dispatch', to)).toThrow(
         expect.objectContaining({ code: 'illegal_transition' }),
       )
     }

@@ -1,12 +1,8 @@
 // The identity of an operation follows from what it commits to, and from every part of it.
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import {
-  type BindingInput,
-  BROKERED_REQUIREMENTS,
-  bindOperation,
-  OperationBinding,
-} from '../../protocol/admission-operation.js'
+import { type BindingInput, bindOperation, OperationBinding } from '../../protocol/admission-operation.js'
+import { BROKERED_REQUIREMENTS } from '../../protocol/admission-requirements.js'
 import { canonicalBytes } from '../../protocol/canonical.js'
 import { decode, encode } from '../../protocol/codec.js'
 

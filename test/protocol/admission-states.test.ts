@@ -1,6 +1,6 @@
 // The transition rule of admission operations, walked whole for the requirement sets that matter.
 import { describe, expect, test } from 'vitest'
-import { BROKERED_REQUIREMENTS } from '../../protocol/admission-operation.js'
+import { BROKERED_REQUIREMENTS } from '../../protocol/admission-requirements.js'
 import {
   ADMISSION_STATES,
   type AdmissionState,
