@@ -2,7 +2,7 @@
 // descriptor leaves it once, by handoff or by submit, and a second try throws before any system call.
 import { decodeResponse, type IpcResponse } from '../protocol/envelope.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
-import { closeDescriptor, readFrame, writeFully } from '../native/index.js'
+import { closeDescriptor, hungUp, readFrame, writeFully } from '../native/index.js'
 
 export class PreparedStream {
   /** The exact frame that this stream accepts, four length bytes included. */
@@ -49,6 +49,18 @@ export class PreparedStream {
     } finally {
       closeDescriptor(descriptor)
     }
+  }
+
+  /**
+   * Whether its broker still holds it: to be asked before anything is spent on it.
+   * @throws BrokerError `broker_unavailable` when the broker ended the preparation, or ended itself.
+   */
+  assertOpen(): void {
+    if (this.#descriptor === undefined || !hungUp(this.#descriptor)) return
+    throw new BrokerError(
+      'broker_unavailable',
+      'start refused: expected the prepared stream open, got one that the broker closed; nothing was started: run it again',
+    )
   }
 
   /** Closes the stream unless it was given away. The broker sees its end at once. */

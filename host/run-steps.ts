@@ -66,12 +66,13 @@ export async function settling<T>(run: PreparedRun, state: RunState, steps: () =
 
 /** Step 4: the kernel's live check, capture and dispatch commit. Never called a second time for one operation. */
 export async function startOperation(
-  { session, timeline, admitted }: PreparedRun,
+  { session, stream, timeline, admitted }: PreparedRun,
   state: RunState,
   onProgress: ((progress: RunProgress) => void) | undefined,
 ): Promise<void> {
   const { executionNonce, operationId } = admitted
   await timeline.step('start', async () => {
+    stream.assertOpen()
     state.isStarted = true
     onProgress?.({ operationId, isStarted: true })
     await session.kernel.call('start', { executionNonce, operationId })

@@ -24,7 +24,7 @@ export const BROKER_CUTPOINTS: readonly CutpointRow[] = [
   row('prepare_connection.received', 'run', 'registered', 'a host prepares; the slot is free'),
   row('terms.asked', 'run', 'registered', 'the slot is claimed, the authority is asked'),
   row('terms.told', 'run', 'registered', 'the authority answered, before the acknowledgement'),
-  row('acknowledged', 'run', 'started', 'after the acknowledgement; the host goes on to its start'),
+  row('acknowledged', 'run', 'starting', 'after the acknowledgement; the host goes on to its start'),
   row('frame_received', 'run', 'started', 'the exact frame is here, nothing is asked yet'),
   row('capture.asked', 'run', 'started', 'the authority is asked once more'),
   row('capture.told', 'run', 'started', 'the authority answered, before the provider is looked at'),

@@ -30,6 +30,7 @@ export type Phase =
   | 'unreserved'
   | 'reserved'
   | 'registered'
+  | 'starting'
   | 'started'
   | 'sent'
   | 'sending'
@@ -77,6 +78,13 @@ export const PHASES: Record<Phase, PhaseFacts> = {
     hits: [0],
     attempts: ['failed'],
     operations: ['compensated_before_dispatch'],
+    told: NOTHING_SENT,
+  },
+  starting: {
+    meaning: 'the moment races the start: given back where the host saw the end of its stream, spent where it did not',
+    hits: [0],
+    attempts: ['failed'],
+    operations: ['compensated_before_dispatch', 'not_accepted_after_dispatch_commit'],
     told: NOTHING_SENT,
   },
   started: {

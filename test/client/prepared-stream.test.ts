@@ -56,6 +56,18 @@ const uses: [string, (used: PreparedStream) => unknown][] = [
 ]
 
 describe('a prepared stream', () => {
+  test('is open until its broker closes it, and once given away no longer its own to judge', async () => {
+    stream.assertOpen()
+    shutdownWrite(streamDescriptor)
+    stream.assertOpen()
+    closeDescriptor(peer)
+    expect(await codeOf(() => stream.assertOpen())).toBe('broker_unavailable')
+    closeDescriptor(stream.takeDescriptor())
+    stream.assertOpen()
+    ;[streamDescriptor, peer] = socketPair('stream')
+    closeDescriptor(streamDescriptor)
+  })
+
   test('submits its exact frame once and gives back the one response', async () => {
     const [{ response, frame }, request] = await Promise.all([
       stream.submit(deadlineIn(5_000)),
