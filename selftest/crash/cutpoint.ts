@@ -81,7 +81,8 @@ export const PHASES: Record<Phase, PhaseFacts> = {
     told: NOTHING_SENT,
   },
   starting: {
-    meaning: 'the moment races the start: given back where the host saw the end of its stream, spent where it did not',
+    meaning:
+      'the moment races the start: given back where the host saw the end of its stream, spent where it did not',
     hits: [0],
     attempts: ['failed'],
     operations: ['compensated_before_dispatch', 'not_accepted_after_dispatch_commit'],
