@@ -73,7 +73,7 @@ export class StoreHead {
   }
 
   note(): void {
-    this.#fileAge = this.#parts.age.read()
+    this.#fileAge = this.#parts.age.readDurable()
     this.reached(this.#read())
   }
 
