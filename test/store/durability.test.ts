@@ -88,6 +88,19 @@ describe('a commit', () => {
   })
 })
 
+test('an opening syncs the store file before it notes its age: a power cut then takes neither from the other', async () => {
+  const trace = join(made.folder, 'trace')
+  const child = startChild(`${CHILD_OPENS}\nconst store = await open()\nstore.close()`, [made.path], {
+    wrapper: ['strace', '-f', '-y', '-o', trace, '-e', 'trace=fdatasync,pwrite64'],
+  })
+  await child.ended()
+  const calls = readFileSync(trace, 'utf8').split('\n')
+  const synced = calls.findIndex(line => line.includes('fdatasync(') && line.includes('test.db>'))
+  const noted = calls.findIndex(line => line.includes('pwrite64(') && line.includes('.lock>'))
+  expect(synced).toBeGreaterThan(0)
+  expect(noted).toBeGreaterThan(synced)
+})
+
 /** The same disk, but from its tenth write or sync on it refuses: what a file system does that was remounted. */
 describe.each([
   ['write', 'pwrite64', 'EROFS'],
