@@ -8,9 +8,9 @@ import {
   type AdminRequest,
   decodeAdminAuthorization,
   nameAdminOperation,
-  tokenDigest,
   verifyAdminAuthorization,
 } from '../protocol/administration.js'
+import { tokenDigest } from '../protocol/approval-token.js'
 import { unixSeconds } from '../protocol/clock.js'
 import type { Transaction } from '../store/transaction.js'
 import type { RowReader } from './attempts.js'

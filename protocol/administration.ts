@@ -1,61 +1,22 @@
 // The governed form of an administrator's request: an intent over the whole request, and approval
 // tokens over the intent. A peer check alone never grants, provisions, revokes or reconciles.
 import {
-  array,
-  decode,
-  digest,
-  encode,
-  type Infer,
-  identifier,
-  integer,
-  literal,
-  object,
-  oneOf,
-  publicKeyHex,
-  signatureHex,
-} from './codec.js'
-import { domainDigestHex, sha256Hex, toHex } from './digest.js'
+  type ApprovalMembers,
+  GovernedApprovalToken,
+  isApprovalSigned,
+  signApproval,
+} from './approval-token.js'
+import { array, decode, digest, encode, type Infer, identifier, literal, object } from './codec.js'
+import { domainDigestHex, sha256Hex } from './digest.js'
 import { BrokerError } from './errors.js'
-import { admitPublicKey, type PublicKey, type SigningKey, verifySignature } from './keys.js'
+import type { PublicKey, SigningKey } from './keys.js'
 import { MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS, MAXIMUM_APPROVALS } from './limits.js'
-import { UnixSeconds } from './unix-time.js'
+import { approverSetBytes, eligibleSetDigest, proposalBodyOf, proposalHash } from './threshold-proposal.js'
 import { markVerified, type Verified } from './verified.js'
 
 const INTENT_SCHEMA = 'chio.broker-daemon-admin-intent.v1'
 const AUTHORIZATION_SCHEMA = 'chio.broker-admin-authorization.v1'
 const OPERATION_DOMAIN = 'chio.broker-admin-operation.v1'
-const PROPOSAL_SCHEMA = 'chio.threshold-approval-proposal.v1'
-
-/** One approver's signed word on one intent; snake_case is the wire's. */
-export const GovernedApprovalToken = object(
-  {
-    approver: publicKeyHex(),
-    decision: oneOf('approved', 'denied'),
-    expires_at: UnixSeconds,
-    governed_intent_hash: digest(),
-    id: identifier(256),
-    issued_at: UnixSeconds,
-    request_id: identifier(),
-    signature: signatureHex(),
-    subject: identifier(),
-    threshold_proposal_hash: digest(),
-  },
-  { optional: { algorithm: literal('ed25519') } },
-)
-export type GovernedApprovalToken = Infer<typeof GovernedApprovalToken>
-
-const SignedTokenMembers = object({
-  approver: publicKeyHex(),
-  decision: oneOf('approved', 'denied'),
-  expires_at: UnixSeconds,
-  governed_intent_hash: digest(),
-  id: identifier(256),
-  issued_at: UnixSeconds,
-  request_id: identifier(),
-  subject: identifier(),
-  threshold_proposal_hash: digest(),
-})
-type SignedTokenMembers = Infer<typeof SignedTokenMembers>
 
 export const AdminAuthorization = object({
   approvals: array(GovernedApprovalToken, { min: 1, max: MAXIMUM_APPROVALS }),
@@ -88,21 +49,6 @@ export function adminIntentDigest(request: AdminRequest): string {
   return domainDigestHex(INTENT_SCHEMA, encode(AdminIntent, intent))
 }
 
-const EligibleApprover = object({ approverId: identifier(), publicKey: publicKeyHex() })
-const ThresholdProposal = object({
-  authorizationCapabilityHash: digest(),
-  eligibleSetDigest: digest(),
-  governedIntentHash: digest(),
-  policyHash: digest(),
-  proposalCreatedAt: UnixSeconds,
-  proposalDeadline: UnixSeconds,
-  proposalId: identifier(),
-  requestId: identifier(),
-  required: integer({ min: 1, max: MAXIMUM_APPROVALS }),
-  schema: literal(PROPOSAL_SCHEMA),
-  subject: identifier(),
-})
-
 /** What an administrator's command fixes besides the request itself. */
 export interface AdminStatement {
   readonly subject: string
@@ -114,23 +60,21 @@ export interface AdminStatement {
 
 /** Hash of the one-administrator threshold proposal: one eligible key, one required. */
 function soleProposalHash(intentDigest: string, statement: AdminStatement, key: PublicKey): string {
-  const eligible = encode(array(EligibleApprover, { min: 1, max: 1 }), [
-    { approverId: statement.subject, publicKey: key },
-  ])
-  const proposal = {
-    authorizationCapabilityHash: sha256Hex(eligible),
-    eligibleSetDigest: domainDigestHex('chio.approver-set.v1', eligible),
+  const sole = [{ approverId: statement.subject, publicKey: key }]
+  const eligible = sha256Hex(approverSetBytes(sole))
+  const proposal = proposalBodyOf({
+    authorizationCapabilityHash: eligible,
+    eligibleSetDigest: eligibleSetDigest(sole),
     governedIntentHash: intentDigest,
-    policyHash: sha256Hex(eligible),
+    policyHash: eligible,
     proposalCreatedAt: statement.issuedAtUnixSeconds,
     proposalDeadline: statement.issuedAtUnixSeconds + statement.lifetimeSeconds,
     proposalId: `proposal-${statement.requestId}`,
     requestId: statement.requestId,
     required: 1,
-    schema: PROPOSAL_SCHEMA,
     subject: statement.subject,
-  } as const
-  return domainDigestHex(PROPOSAL_SCHEMA, encode(ThresholdProposal, proposal))
+  })
+  return proposalHash(proposal)
 }
 
 /** Signs a request as its only administrator (threshold 1 of 1). */
@@ -140,7 +84,7 @@ export function signAdminRequest(
   key: SigningKey,
 ): AdminAuthorization {
   const intentDigest = adminIntentDigest(request)
-  const members: SignedTokenMembers = {
+  const members: ApprovalMembers = {
     approver: key.publicKey,
     decision: 'approved',
     expires_at: statement.issuedAtUnixSeconds + statement.lifetimeSeconds,
@@ -151,8 +95,7 @@ export function signAdminRequest(
     subject: statement.subject,
     threshold_proposal_hash: soleProposalHash(intentDigest, statement, key.publicKey),
   }
-  const signature = toHex(key.sign(encode(SignedTokenMembers, members)))
-  return { approvals: [{ ...members, signature }], schema: AUTHORIZATION_SCHEMA }
+  return { approvals: [signApproval(members, key)], schema: AUTHORIZATION_SCHEMA }
 }
 
 /** The verifier's own policy: who may approve, how many, how long a token may live. */
@@ -238,16 +181,12 @@ function checkToken(
   if (token.subject !== policy.subject) deny('subject', "the policy's subject")
   if (token.governed_intent_hash !== intentDigest) deny('governed_intent_hash', 'exactly this request')
   if (token.decision !== 'approved') deny('decision', 'approved')
-  const key = policy.keys.find(trusted => trusted === token.approver)
-  if (key === undefined) deny('approver', 'an administrator key of the configuration')
+  if (!policy.keys.some(trusted => trusted === token.approver))
+    deny('approver', 'an administrator key of the configuration')
   const lifetime = token.expires_at - token.issued_at
   const longest = Math.min(policy.maximumTokenLifetimeSeconds, MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS)
   if (lifetime < 1 || lifetime > longest) deny('expires_at', `a lifetime of 1 to ${longest} s`)
-  const { signature, algorithm: _hint, ...members } = token
-  const admitted = admitPublicKey(key, 'administrator key')
-  if (!verifySignature(admitted, encode(SignedTokenMembers, members), signature)) {
-    deny('signature', "the approver's signature over this token")
-  }
+  if (!isApprovalSigned(token)) deny('signature', "the approver's signature over this token")
   if (nowUnixSeconds < token.issued_at || nowUnixSeconds >= token.expires_at)
     deny('time', 'a token that is valid now')
 }
@@ -257,9 +196,4 @@ function deny(member: string, expected: string): never {
     'authorization_denied',
     `administrator approval ${member} refused: expected ${expected}`,
   )
-}
-
-/** SHA-256 over a token, for append-only consumption records. */
-export function tokenDigest(token: GovernedApprovalToken): string {
-  return domainDigestHex('chio.governed-approval-token.v1', encode(GovernedApprovalToken, token))
 }

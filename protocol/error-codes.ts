@@ -99,6 +99,14 @@ export const ERROR_CODES = {
     'ask an administrator for another grant: chio capability issue',
   ),
   grant_exceeded: row('authorization_denied', 1, 'keep the request within the bounds of the grant'),
+  approval_required: row('authorization_denied', 75, 'ask its approvers, then repeat it: chio approval list'),
+  approval_mismatch: row(
+    'authorization_denied',
+    1,
+    'read the operation again and approve exactly it: chio approval show',
+  ),
+  approval_expired: row('authorization_denied', 1, 'run it again and have it approved in time'),
+  approval_repeated: row('conflict', 1, 'let another approver speak: each counts once'),
   capability_denied: row(
     'authorization_denied',
     1,
@@ -106,6 +114,48 @@ export const ERROR_CODES = {
   ),
   capability_expired: row('authorization_denied', 1, 'ask its issuer for a new capability token'),
   capability_revoked: row('authorization_denied', 1, 'ask its issuer for a new capability token'),
+  attachment_forbidden: row(
+    null,
+    1,
+    'stop and report this: the kernel attached to an operation what it does not support',
+  ),
+  attachment_missing: row(
+    null,
+    1,
+    'stop and report this: the kernel tried a move without what it rests on',
+  ),
+  stale_version: row('conflict', 1, 'reread the operation, then choose its next move: chio operation show'),
+  clock_jumped: row('clock', 1, 'correct the system clock, or sign that it is right: chio clock accept'),
+  execution_nonce_schema: row(
+    'authorization_denied',
+    1,
+    'present a nonce of the second profile, which is bound to its operation',
+  ),
+  execution_nonce_window: row(
+    'authorization_denied',
+    1,
+    'present the nonce as the kernel signed it: it ends after its issue',
+  ),
+  execution_nonce_signature: row(
+    'authorization_denied',
+    1,
+    'present the nonce that this kernel signed for this operation',
+  ),
+  execution_nonce_replayed: row(
+    'authorization_denied',
+    1,
+    'reserve anew: a nonce is reserved once and ends once',
+  ),
+  execution_nonce_encoding: row(
+    'invalid_request',
+    1,
+    'present the exact bytes of the nonce, at most 16,384 of them',
+  ),
+  execution_nonce_not_adopted: row(
+    'authorization_denied',
+    1,
+    'the kernel that reserved it has ended: cancel the operation and reserve anew',
+  ),
   execution_nonce_binding: row(
     'authorization_denied',
     1,

@@ -135,6 +135,8 @@ export const MAXIMUM_CURRENCY_BYTES = 64
 export const MAXIMUM_ATTENUATION_PROOF_BYTES = 65_536
 /** Arguments of one tool call, as canonical text. */
 export const MAXIMUM_PARAMETERS_BYTES = 1_048_576
+/** Opaque words of a request that only an installed verifier reads. */
+export const MAXIMUM_SUPPLEMENTAL_BYTES = 65_536
 /** People are asked for so long, unless the grant ends sooner. */
 export const APPROVAL_TIMEOUT_SECONDS = 900
 /** Longest life of a proposal that may be configured or accepted. */
@@ -197,3 +199,7 @@ export const MINIMUM_CONNECT_HANG_MS = 5_000
 export const MAXIMUM_DECLINING_COUNT = 256
 /** Connections that are accepted in one turn of the event loop; the next turn first reads those that are there. */
 export const MAXIMUM_ACCEPTS_PER_TURN = 4
+/** A reserved execution nonce with its operation and issuer, as the wire bounds it. */
+export const MAXIMUM_NONCE_RESERVATION_BYTES = 16_384
+/** An operation's document as a transition of its nonce retains it. */
+export const MAXIMUM_OPERATION_DOCUMENT_BYTES = 262_144

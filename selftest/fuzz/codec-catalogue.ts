@@ -23,6 +23,15 @@ import * as receipt from '../../protocol/receipt.js'
 import * as registration from '../../protocol/registration.js'
 import * as status from '../../protocol/status.js'
 import * as unixTime from '../../protocol/unix-time.js'
+import * as aggregateBudget from '../../protocol/aggregate-budget.js'
+import * as approvalToken from '../../protocol/approval-token.js'
+import * as capabilityToken from '../../protocol/capability-token.js'
+import * as constraint from '../../protocol/constraint.js'
+import * as delegationLink from '../../protocol/delegation-link.js'
+import * as governedIntent from '../../protocol/governed-intent.js'
+import * as scope from '../../protocol/scope.js'
+import * as thresholdProposal from '../../protocol/threshold-proposal.js'
+import * as toolCall from '../../protocol/tool-call.js'
 import { jsonSpans } from './json-spans.js'
 import { seedDocuments } from './seed-documents.js'
 
@@ -49,6 +58,15 @@ const MODULES: readonly object[] = [
   registration,
   status,
   unixTime,
+  aggregateBudget,
+  approvalToken,
+  capabilityToken,
+  constraint,
+  delegationLink,
+  governedIntent,
+  scope,
+  thresholdProposal,
+  toolCall,
 ]
 
 /** Every exported codec by its name. */

@@ -289,5 +289,5 @@ function admission(): JsonValue[] {
     request_id: 'invocation-own',
     request_namespace_digest: DIGEST,
   }
-  return [binding]
+  return [binding, { approverId: 'lead', publicKey: DIGEST }]
 }

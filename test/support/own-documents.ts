@@ -26,6 +26,7 @@ import { Grant } from '../../protocol/grant.js'
 import { AttemptRegistration, SignedRegisterAttemptAuthorization } from '../../protocol/registration.js'
 import { KernelRequest, KernelResponse } from '../../protocol/kernel-rpc.js'
 import { AttemptStatus, SlotStatus } from '../../protocol/status.js'
+import { tokenDocuments } from './own-tokens.js'
 import { answer, captured, failure, holdQuery, parentQuery, question, response } from './own-outcome.js'
 import {
   NOW,
@@ -202,6 +203,7 @@ export function ownDocuments(): readonly OwnDocument[] {
       submittedFrameBytes: 13_480,
       submittedFrameSha256: sha256Hex(utf8('submitted')),
     }),
+    ...tokenDocuments(),
   ]
 }
 

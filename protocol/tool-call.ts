@@ -1,0 +1,57 @@
+// Owns the request of an agent to call one tool, as it travels, and the hashes that an operation commits to.
+// Must never: make anything of the request's own word: token, approvals and proposal are judged by whoever decides.
+// Source: the agent's `tool_call_request`; capability digest and parameter hash of the kernel.
+import { GovernedApprovalToken, SoleApprovalToken } from './approval-token.js'
+import { canonicalBytes } from './canonical.js'
+import { CapabilityToken } from './capability-token.js'
+import { array, bytes, type Infer, identifier, json, literal, object, refine } from './codec.js'
+import { sha256Hex } from './digest.js'
+import { BrokerError } from './errors.js'
+import type { JsonValue } from './json.js'
+import { MAXIMUM_APPROVALS, MAXIMUM_PARAMETERS_BYTES, MAXIMUM_SUPPLEMENTAL_BYTES } from './limits.js'
+import { ThresholdProposal } from './threshold-proposal.js'
+
+/** Opaque to us: nothing in it is authority before a verifier was installed for it. */
+export const SupplementalAuthorization = object({
+  artifact: bytes({ min: 1, max: MAXIMUM_SUPPLEMENTAL_BYTES }),
+  reference: identifier(),
+})
+
+const ToolCallMembers = object(
+  {
+    capability_token: CapabilityToken,
+    id: identifier(),
+    params: json({ maxBytes: MAXIMUM_PARAMETERS_BYTES }),
+    server_id: identifier(),
+    tool: identifier(),
+    type: literal('tool_call_request'),
+  },
+  {
+    optional: {
+      approval_token: SoleApprovalToken,
+      approval_tokens: array(GovernedApprovalToken, { min: 1, max: MAXIMUM_APPROVALS }),
+      governed_intent: json({ maxBytes: MAXIMUM_PARAMETERS_BYTES }),
+      supplemental_authorization: SupplementalAuthorization,
+      threshold_approval_proposal: ThresholdProposal,
+    },
+  },
+)
+
+/** One approval or a set, never both; a set with its proposal, and a proposal with its set. */
+export const ToolCallRequest = refine(ToolCallMembers, request => {
+  const hasSet = request.approval_tokens !== undefined
+  if (hasSet && request.approval_token !== undefined) refuse('approval_token', 'none beside approval_tokens')
+  if (hasSet !== (request.threshold_approval_proposal !== undefined)) {
+    refuse('threshold_approval_proposal', 'one exactly where approval_tokens are')
+  }
+})
+export type ToolCallRequest = Infer<typeof ToolCallRequest>
+
+/** SHA-256 of canonical arguments: what receipts, nonces and approvals name. */
+export function parameterHash(parameters: JsonValue): string {
+  return sha256Hex(canonicalBytes(parameters))
+}
+
+function refuse(member: string, expected: string): never {
+  throw new BrokerError('invalid_request', `tool call request ${member} refused: expected ${expected}`)
+}

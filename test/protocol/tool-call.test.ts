@@ -1,0 +1,74 @@
+// The agent's request keeps its published bytes and frame, and takes approvals in one form alone.
+import { describe, expect, test } from 'vitest'
+import { canonicalBytes } from '../../protocol/canonical.js'
+import { decode, encode } from '../../protocol/codec.js'
+import { sha256Hex } from '../../protocol/digest.js'
+import { encodeFrame } from '../../protocol/frame.js'
+import type { JsonValue } from '../../protocol/json.js'
+import { parameterHash, ToolCallRequest } from '../../protocol/tool-call.js'
+import { tokenDocuments } from '../support/own-tokens.js'
+import { describeVectors, readVectors } from '../support/vectors.js'
+
+interface NativeFrame {
+  readonly message: JsonValue
+  readonly payload_octets: number
+  readonly length_prefix_hex: string
+  readonly payload_first_32_octets_hex: string
+  readonly payload_sha256: string
+}
+
+describeVectors('the native frame', folder => {
+  const { native_frame: frame } = readVectors<{ native_frame: NativeFrame }>(
+    folder,
+    'chio/draft-appendix-extra.json',
+  )
+
+  test('of the published request has its length, its beginning and its digest', () => {
+    const request = decode(ToolCallRequest, canonicalBytes(frame.message), 'tool call request')
+    const payload = encode(ToolCallRequest, request)
+    expect(payload).toHaveLength(frame.payload_octets)
+    expect(sha256Hex(payload)).toBe(frame.payload_sha256)
+    const framed = Buffer.from(encodeFrame(payload)).toString('hex')
+    expect(framed.slice(0, 72)).toBe(frame.length_prefix_hex + frame.payload_first_32_octets_hex)
+    const { params } = request
+    expect(parameterHash(params)).toBe(sha256Hex(canonicalBytes(params)))
+  })
+})
+
+describe('a tool call request', () => {
+  const own = tokenDocuments().find(({ name }) => name === 'tool-call-request')?.value as ToolCallRequest
+  const { approval_tokens: set, threshold_approval_proposal: proposal, ...bare } = own
+  const text = (changes: object) =>
+    canonicalBytes(JSON.parse(JSON.stringify({ ...plainOf(bare), ...changes })) as JsonValue)
+
+  test('carries a set with its proposal, one approval, or none', () => {
+    for (const changes of [
+      { approval_tokens: set, threshold_approval_proposal: proposal },
+      { approval_token: set?.[0] },
+      {},
+    ]) {
+      expect(() => decode(ToolCallRequest, text(changes), 'request')).not.toThrow()
+    }
+  })
+
+  test.each<[string, object, RegExp]>([
+    [
+      'one approval beside a set',
+      { approval_token: set?.[0], approval_tokens: set, threshold_approval_proposal: proposal },
+      /none beside/,
+    ],
+    ['a set without its proposal', { approval_tokens: set }, /exactly where/],
+    ['a proposal without a set', { threshold_approval_proposal: proposal }, /exactly where/],
+    ['an empty set', { approval_tokens: [] }, /at least 1/],
+    ['an unknown member', { surplus: 1 }, /refused/],
+  ])('is refused with %s', (_what, changes, sentence) => {
+    expect(() => decode(ToolCallRequest, text(changes), 'request')).toThrow(sentence)
+  })
+
+  /** Byte strings as the wire writes them. */
+  function plainOf(request: object): object {
+    return JSON.parse(
+      JSON.stringify(request, (_key, value: unknown) => (value instanceof Uint8Array ? [...value] : value)),
+    ) as object
+  }
+})
