@@ -1,7 +1,6 @@
 // Owns: the moves of the admission store: what each checks, what it changes, in one commit.
 // Must never: hold SQL, or let a check stand outside the transaction that rests on it.
 // Source: the admission state table; budget holds (reserve, capture once, reverse); the execution nonce's store.
-import type { AdmissionState } from '../protocol/admission-states.js'
 import type { AdminOperation } from '../protocol/administration.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import type { Grant } from '../protocol/grant.js'
@@ -11,21 +10,25 @@ import type {
   AdminOutcome,
   AdmissionStore,
   ListFilter,
+  Recovered,
   ReserveCommand,
   RetainCommand,
   SettleCommand,
+  StartCommand,
 } from './admission-store.js'
-import { dispatchCommitOf } from './dispatch-commit.js'
-import { endingOf } from './ending.js'
-import { assertCapabilityLive, assertGrantLive, assertNonceLive } from './liveness.js'
+import { assertNonceTime, type VerifiedNonce } from '../protocol/execution-nonce.js'
+import { dispatch } from './dispatch.js'
+import { brokerAttemptOf } from './dispatch-commit.js'
+import { brokerOutcomeId, endingOf } from './ending.js'
+import { assertCapabilityLive, assertGrantLive } from './liveness.js'
 import * as rules from './move-rules.js'
-import { type AdmissionOperation, type Reservation, brokeredCall } from './operation.js'
+import { type AdmissionOperation, brokeredCall } from './operation.js'
+import { begin, note, preparedOf, type Step, stepsTo, walk } from './operation-walk.js'
+import { endParticipants } from './participants.js'
+import { recover } from './recovery.js'
 import type { SqliteMove } from './sqlite/move.js'
-import type { OperationChange } from './sqlite/operation-tables.js'
+import type { BootEnd } from './sqlite/nonce-tables.js'
 import type { SqliteAdmissionTables } from './sqlite/tables.js'
-
-const RESERVED = ['broker_attempt_registered', 'budget_authorized', 'ready_to_dispatch'] as const
-const STARTED = ['capture_pending', 'dispatch_committed'] as const
 
 /** The embedded store: the moves over SQLite tables. */
 export class EmbeddedAdmissionStore implements AdmissionStore {
@@ -106,21 +109,25 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     })
   }
 
-  reserve({ nonceCapacity, reservation }: ReserveCommand): Promise<AdmissionOperation> {
+  reserve({ issuer, nonce, nonceCapacity, reservation }: ReserveCommand): Promise<AdmissionOperation> {
     return this.#commit('reserved', move => {
-      const { binding, request } = reservation
+      const { binding, ids, request } = reservation
       const known = move.operations.ofRequest(binding.request_namespace_digest, binding.request_id)
       if (known !== undefined) return rules.sameOperation(known, binding.operation_id)
       const grant = move.grants.find(request.grantId)
       assertGrantLive(grant, secondsOf(move))
       rules.assertExecutionLeft(grant)
-      rules.assertNonceCapacity(move.head.liveNonces, nonceCapacity)
-      const prepared = preparedOf(reservation, move.nowUnixMs)
-      move.operations.insert(prepared)
-      const created = { operationId: binding.operation_id, version: 1, from: null, to: 'prepared' } as const
-      move.operations.recordHistory({ ...created, cause: 'asked' })
+      rules.assertClock(move)
+      const prepared = preparedOf(reservation, move)
+      begin(move, prepared)
       move.holds.insert(reservation)
-      return walk(move, prepared, RESERVED, { cause: 'reserved' })
+      move.nonces.reserve(nonce, { bootEnd: bootEndOf(move, nonce), capacity: nonceCapacity, issuer })
+      const steps: Step[] = [
+        { to: 'broker_attempt_registered', attach: { broker_attempt: brokerAttemptOf(reservation) } },
+        { to: 'budget_authorized', attach: { budget_hold_id: ids.holdId } },
+        { to: 'ready_to_dispatch', attach: { execution_nonce_id: nonce.signed.nonce.nonce_id } },
+      ]
+      return walk(move, prepared, steps, { cause: 'reserved' })
     })
   }
 
@@ -131,24 +138,23 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       const known = brokeredCall(operation).registration
       if (known !== null) return rules.sameRegistration(operation, known, registration)
       move.operations.retain(operationId, sealed)
-      return walk(move, operation, [], { cause: 'registration retained', registration })
+      return note(move, operation, { cause: 'registration retained', registration })
     })
   }
 
-  start(operationId: string): Promise<AdmissionOperation> {
+  start({ issuer, nonce }: StartCommand): Promise<AdmissionOperation> {
     return this.#commit('dispatch_committed', move => {
-      const operation = load(move, operationId)
+      const operation = load(move, nonce.operationId)
       if (operation.commit !== null) return operation
       rules.assertStartable(operation)
+      const reserved = move.nonces.reserved(nonce, issuer)
       const { answer, request } = brokeredCall(operation).reservation
       assertGrantLive(move.grants.find(request.grantId), secondsOf(move))
-      assertNonceLive(answer.executionNonce.nonce, secondsOf(move))
+      assertNonceTime(nonce.signed.nonce, secondsOf(move))
       assertCapabilityLive(answer.capability.body, secondsOf(move))
+      rules.assertClock(move)
       move.holds.end(operation, 'captured')
-      const { nowUnixMs } = move
-      const moment = { ...move.head, ...this.#tables.owner, nowUnixMs, storeId: this.storeId }
-      const commit = dispatchCommitOf(operation, moment)
-      return walk(move, operation, STARTED, { cause: 'started', commit })
+      return dispatch(move, operation, { reserved, storeId: this.storeId })
     })
   }
 
@@ -157,10 +163,12 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       const operation = load(move, operationId)
       if (rules.repeatsEnding(operation, record)) return operation
       const { lastError, path } = endingOf(operation.state, record)
-      if (path.includes('compensated_before_dispatch')) move.holds.end(operation, 'reversed')
       // What was delivered is in its host's journal: kept here too, it would only be one more copy to lose.
       if (path.includes('finalizing')) move.operations.dropRetained(operationId)
-      return walk(move, operation, path, { cause: `record: ${record.kind}`, record, lastError })
+      const outcome = { tool_outcome_id: brokerOutcomeId(record) }
+      const steps = path.map(to => (to === 'finalizing' ? { to, attach: outcome } : { to }))
+      const ended = walk(move, operation, steps, { cause: `record: ${record.kind}`, record, lastError })
+      return path.includes('compensated_before_dispatch') ? endParticipants(move, ended) : ended
     })
   }
 
@@ -168,9 +176,8 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     return this.#commit('compensated', move => {
       const operation = load(move, operationId)
       if (operation.state === 'compensated_before_dispatch') return operation
-      rules.assertState(operation, 'ready_to_dispatch', "once started, only the broker's record ends it")
-      move.holds.end(operation, 'reversed')
-      return walk(move, operation, ['compensated_before_dispatch'], { cause })
+      rules.assertReversible(operation)
+      return endParticipants(move, walk(move, operation, stepsTo('compensated_before_dispatch'), { cause }))
     })
   }
 
@@ -178,8 +185,12 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     return this.#commit('settled', move => {
       const operation = load(move, operationId)
       rules.assertState(operation, 'dispatch_committed', 'read it anew')
-      return walk(move, operation, ['not_accepted_after_dispatch_commit'], { cause })
+      return walk(move, operation, stepsTo('not_accepted_after_dispatch_commit'), { cause })
     })
+  }
+
+  recover(): Promise<Recovered> {
+    return this.#commit('recovered', recover)
   }
 
   async close(): Promise<void> {
@@ -215,43 +226,7 @@ function secondsOf(move: SqliteMove): number {
   return Math.floor(move.nowUnixMs / 1_000)
 }
 
-/** An operation as `insertOperation` makes it. */
-function preparedOf(reservation: Reservation, nowUnixMs: number): AdmissionOperation {
-  return {
-    operationId: reservation.binding.operation_id,
-    binding: reservation.binding,
-    callerPublicKey: reservation.request.callerPublicKey,
-    state: 'prepared',
-    version: 1,
-    createdAtUnixMs: nowUnixMs,
-    updatedAtUnixMs: nowUnixMs,
-    call: { kind: 'brokered', reservation, registration: null, record: null },
-    commit: null,
-    lastError: null,
-  }
-}
-
-/** What a milestone adds; each is set once and never changed. */
-interface Milestone extends Partial<Omit<OperationChange, 'to' | 'version'>> {
-  readonly cause: string
-}
-
-/** Walks the states in order, each judged by the table, and adds what the milestone brought. */
-function walk(
-  move: SqliteMove,
-  operation: AdmissionOperation,
-  path: readonly AdmissionState[],
-  { cause, ...milestone }: Milestone,
-): AdmissionOperation {
-  const { binding, operationId } = operation
-  // Without a move the version still counts on: whoever judged the operation before has to read it anew.
-  const steps = path.length === 0 ? [operation.state] : path
-  let { state: from, version } = operation
-  for (const to of steps) {
-    if (path.length > 0) rules.assertLegalMove(binding, from, to)
-    version += 1
-    move.operations.recordHistory({ operationId, version, from, to, cause })
-    from = to
-  }
-  return move.operations.change(operation, { ...milestone, to: from, version })
+/** Until when the nonce may live on the boot clock, from this commit on. */
+function bootEndOf({ bootId, bootMs, nowUnixMs }: SqliteMove, { signed }: VerifiedNonce): BootEnd {
+  return { bootId, expiresBootMs: bootMs + signed.nonce.expires_at * 1_000 - nowUnixMs }
 }

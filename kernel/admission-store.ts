@@ -5,7 +5,9 @@
 import type { AdmissionState } from '../protocol/admission-states.js'
 import type { AdminOperation } from '../protocol/administration.js'
 import type { Grant } from '../protocol/grant.js'
+import type { VerifiedNonce } from '../protocol/execution-nonce.js'
 import type { BrokerRecord } from '../protocol/kernel-rpc.js'
+import type { PublicKey } from '../protocol/keys.js'
 import type { AttemptRegistration } from '../protocol/registration.js'
 import type { AdmissionOperation, Reservation, SealedRequest, StoredGrant } from './operation.js'
 
@@ -24,8 +26,17 @@ export interface AdminOutcome {
 
 export interface ReserveCommand {
   readonly reservation: Reservation
+  /** The nonce of its answer, verified; the store reserves it with the operation. */
+  readonly nonce: VerifiedNonce
+  readonly issuer: PublicKey
   /** Most reservations with a live nonce at a time: a full store refuses, it never evicts. */
   readonly nonceCapacity: number
+}
+
+export interface StartCommand {
+  /** Names the operation too. */
+  readonly nonce: VerifiedNonce
+  readonly issuer: PublicKey
 }
 
 export interface RetainCommand {
@@ -38,6 +49,14 @@ export interface SettleCommand {
   readonly operationId: string
   /** Why, in words for whoever reads the history. */
   readonly cause: string
+}
+
+/** What recovery did, for the log. */
+export interface Recovered {
+  readonly adopted: number
+  readonly compensated: number
+  /** Open operations that are settled from whoever may know what happened. */
+  readonly left: number
 }
 
 export interface AdmissionStore {
@@ -70,12 +89,14 @@ export interface AdmissionStore {
   /** Keeps the exact request and its registration. The same registration again changes nothing. */
   retainRegistration(command: RetainCommand): Promise<AdmissionOperation>
   /** Captures the hold and commits the dispatch, once. A committed operation is returned as it stands. */
-  start(operationId: string): Promise<AdmissionOperation>
+  start(command: StartCommand): Promise<AdmissionOperation>
   /** Ends an operation by a verified record of the broker; the same record again changes nothing. */
   finalize(operationId: string, record: BrokerRecord): Promise<AdmissionOperation>
   /** Takes back what was not started: the hold is reversed, the nonce cancelled. */
   compensate(command: SettleCommand): Promise<AdmissionOperation>
   /** Ends a started operation that the broker never came to hold; the hold stays spent. */
   settleNotAccepted(command: SettleCommand): Promise<AdmissionOperation>
+  /** Adopts or takes back what an earlier owner left open; in one commit, before anything is served. */
+  recover(): Promise<Recovered>
   close(): Promise<void>
 }

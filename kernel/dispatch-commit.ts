@@ -1,12 +1,13 @@
 // Owns: what a start fixes: the captured hold with the commits it rests on, and the owner that captured it.
 // Must never: be made outside the transaction whose commit index it names.
 // Source: the dispatch commit of the admission operation; the combined capture metadata of the kernel.
+import type { ProviderAttempt } from '../protocol/dispatch-commit.js'
 import { grantRevocationId, revocationSetDigest } from '../protocol/hold.js'
-import { type AdmissionOperation, type DispatchCommit, brokeredCall } from './operation.js'
+import { type AdmissionOperation, brokeredCall, type DispatchCommit, type Reservation } from './operation.js'
 
 /** One transport: the broker's socket, under the one key that its configuration pins. */
 const BROKER_TRANSPORT_ID = 'chio-broker'
-const TRANSPORT_KEY_EPOCH = 0
+const TRANSPORT_KEY_EPOCH = 1
 /** The capture itself, then the dispatch commit: two moves in one durable commit. */
 const MOVES_OF_START = 2
 
@@ -26,6 +27,16 @@ export function revocationIdsOf(operation: AdmissionOperation): readonly string[
   return [grantId, answer.capability.body.capabilityId, grantRevocationId(grantId)]
 }
 
+/** The attempt that a brokered operation announces, before the broker knows of it. */
+export function brokerAttemptOf({ binding, ids }: Reservation): ProviderAttempt {
+  return {
+    attempt_id: ids.attemptId,
+    operation_id: binding.operation_id,
+    transport_id: BROKER_TRANSPORT_ID,
+    transport_key_epoch: TRANSPORT_KEY_EPOCH,
+  }
+}
+
 export function dispatchCommitOf(operation: AdmissionOperation, moment: CommitMoment): DispatchCommit {
   return {
     captured: {
@@ -38,12 +49,7 @@ export function dispatchCommitOf(operation: AdmissionOperation, moment: CommitMo
     committed_version: operation.version + MOVES_OF_START,
     coordinator_lease_epoch: moment.ownerEpoch,
     coordinator_lease_id: moment.leaseId,
-    provider_attempt: {
-      attempt_id: brokeredCall(operation).reservation.ids.attemptId,
-      operation_id: operation.operationId,
-      transport_id: BROKER_TRANSPORT_ID,
-      transport_key_epoch: TRANSPORT_KEY_EPOCH,
-    },
+    provider_attempt: operation.attachments.broker_attempt ?? null,
     startedAtUnixMs: moment.nowUnixMs,
     store_fence: {
       lease_id: moment.leaseId,

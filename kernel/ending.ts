@@ -2,8 +2,15 @@
 // Must never: turn an unknown outcome into another one, or take back what was started.
 // Source: the failure receipt's dispatch knowledge; "brokered operations end as" of the admission rules.
 import { type AdmissionState, isBeforeDispatch } from '../protocol/admission-states.js'
+import { encode } from '../protocol/codec.js'
+import { sha256Hex } from '../protocol/digest.js'
 import { BrokerError } from '../protocol/errors.js'
-import type { BrokerRecord } from '../protocol/kernel-rpc.js'
+import { BrokerRecord } from '../protocol/kernel-rpc.js'
+
+/** Names what the broker recorded, as the operation's outcome. */
+export function brokerOutcomeId(record: BrokerRecord): string {
+  return sha256Hex(encode(BrokerRecord, record))
+}
 
 export interface Ending {
   readonly path: readonly AdmissionState[]

@@ -24,7 +24,6 @@ import { faultFields } from './fault-fields.js'
 import { finalize, retainedAttempt } from './finalize.js'
 import { ownOperation, readableOperation } from './find-operation.js'
 import type { Caller, KernelContext } from './kernel-context.js'
-import type { NonceLifetimes } from './nonce-lifetimes.js'
 import { type AdmissionOperation, brokeredCall } from './operation.js'
 import { operationView } from './operation-view.js'
 import { reserve } from './reserve.js'
@@ -40,20 +39,17 @@ export type ResponseOf<K extends KernelOperationKind> = Extract<KernelResult, { 
 
 export class Kernel {
   readonly #context: KernelContext
-  readonly #nonces: NonceLifetimes
   readonly #settlement: Settlement
   #probing: Promise<boolean> | undefined
 
-  constructor(context: KernelContext, nonces: NonceLifetimes, settlement: Settlement) {
+  constructor(context: KernelContext, settlement: Settlement) {
     this.#context = context
-    this.#nonces = nonces
     this.#settlement = settlement
   }
 
   async reserve(caller: Caller, request: RequestOf<'reserve'>): Promise<ReserveResult> {
     const operation = await reserve(this.#context, caller, request)
     if (operation.state === 'ready_to_dispatch') {
-      this.#nonces.begin(operation.operationId)
       this.#settlement.schedule(operation)
     }
     return brokeredCall(operation).reservation.answer
@@ -67,8 +63,7 @@ export class Kernel {
   }
 
   async start(caller: Caller, request: RequestOf<'start'>): Promise<StartResult> {
-    const result = await startDispatch({ ...this.#context, nonces: this.#nonces }, caller, request)
-    this.#nonces.end(request.operationId)
+    const result = await startDispatch(this.#context, caller, request)
     const operation = await this.#context.store.findOperation(request.operationId)
     if (operation !== undefined && !isTerminalState(operation.state)) this.#settlement.schedule(operation)
     return result

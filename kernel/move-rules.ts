@@ -2,7 +2,12 @@
 // Must never: be left out by a store because the code above it checked already.
 // Source: the admission state table; the immutability of an operation's commitments.
 import type { OperationBinding } from '../protocol/admission-operation.js'
-import { type AdmissionState, isTerminalState, mayMove } from '../protocol/admission-states.js'
+import {
+  type AdmissionState,
+  isBeforeDispatch,
+  isTerminalState,
+  mayMove,
+} from '../protocol/admission-states.js'
 import { encode } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import { BrokerRecord } from '../protocol/kernel-rpc.js'
@@ -40,6 +45,21 @@ export function assertState(
     `operation ${operation.operationId} refused: expected ${expected}, got ${operation.state}; ${next}`,
     { operationId: operation.operationId },
   )
+}
+
+/** @throws BrokerError `operation_state` once an operation may have been dispatched, or has ended. */
+export function assertReversible({ operationId, state }: AdmissionOperation): void {
+  if (isBeforeDispatch(state)) return
+  throw new BrokerError(
+    'operation_state',
+    `operation ${operationId} refused: expected one that was not started, got ${state}; once started, only its record ends it`,
+    { operationId },
+  )
+}
+
+/** Nothing is admitted by a clock that is not believed. @throws BrokerError `clock_jumped`. */
+export function assertClock({ clockFault }: { readonly clockFault: string | null }): void {
+  if (clockFault !== null) throw new BrokerError('clock_jumped', clockFault, { outcome: 'not_started' })
 }
 
 /** A start needs what its registration was signed over. @throws BrokerError `operation_state`. */
@@ -84,15 +104,6 @@ export function assertExecutionLeft({ captured, grant, held }: StoredGrant): voi
   throw new BrokerError(
     'grant_exhausted',
     `grant ${grant.grantId} refused: expected an execution left of ${grant.maximumExecutions}, got ${captured} spent and ${held} held`,
-  )
-}
-
-/** @throws BrokerError `execution_nonce_capacity`. */
-export function assertNonceCapacity(liveNonces: number, capacity: number): void {
-  if (liveNonces < capacity) return
-  throw new BrokerError(
-    'execution_nonce_capacity',
-    `reserve refused: expected room for one more execution nonce, got ${capacity} reserved; wait for them to be used or to expire`,
   )
 }
 

@@ -2,9 +2,11 @@
 // Must never: hold a body, a secret or a proof. The exact request is kept apart, encrypted.
 // Source: the admission operation's binding, attachments and dispatch commit.
 import { OperationBinding } from '../protocol/admission-operation.js'
+import type { AdmissionAttachments } from '../protocol/admission-attachments.js'
 import type { AdmissionState } from '../protocol/admission-states.js'
 import { BrokerError } from '../protocol/errors.js'
-import { type Infer, digest, identifier, object } from '../protocol/codec.js'
+import { type Infer, identifier, nullable, object } from '../protocol/codec.js'
+import { ProviderAttempt, StoreFence } from '../protocol/dispatch-commit.js'
 import type { Grant } from '../protocol/grant.js'
 import { CapturedHold } from '../protocol/hold.js'
 import { type BrokerRecord, ReserveRequest, ReserveResult } from '../protocol/kernel-rpc.js'
@@ -20,21 +22,13 @@ export const Reservation = object({
 })
 export type Reservation = Infer<typeof Reservation>
 
-const StoreFence = object({ lease_id: identifier(), owner_epoch: Count, store_uuid: identifier() })
-const ProviderAttempt = object({
-  attempt_id: identifier(),
-  operation_id: digest(),
-  transport_id: identifier(),
-  transport_key_epoch: Count,
-})
-
 /** Fixed by the one start: the captured hold, and under which owner it was captured. */
 export const DispatchCommit = object({
   captured: CapturedHold,
   committed_version: Count,
   coordinator_lease_epoch: Count,
   coordinator_lease_id: identifier(),
-  provider_attempt: ProviderAttempt,
+  provider_attempt: nullable(ProviderAttempt),
   startedAtUnixMs: UnixMs,
   store_fence: StoreFence,
 })
@@ -62,6 +56,10 @@ export interface AdmissionOperation {
   readonly createdAtUnixMs: number
   readonly updatedAtUnixMs: number
   readonly call: OperationCall
+  /** What each milestone added; each is set once. */
+  readonly attachments: AdmissionAttachments
+  /** Epoch of the owner that reserved it, or that adopted it since. */
+  readonly leaseEpoch: number
   /** Set from the dispatch commit on. */
   readonly commit: DispatchCommit | null
   readonly lastError: string | null

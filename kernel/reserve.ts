@@ -7,6 +7,7 @@ import { unixSeconds } from '../protocol/clock.js'
 import { encode } from '../protocol/codec.js'
 import { domainDigestHex } from '../protocol/digest.js'
 import { BrokerError } from '../protocol/errors.js'
+import { verifyNonce } from '../protocol/execution-nonce.js'
 import { authorityMetadataDigest, revocationAuthorityDomain } from '../protocol/hold.js'
 import { ReserveRequest, type ReserveResult } from '../protocol/kernel-rpc.js'
 import { canonicalQuotas, deriveAttemptIds } from '../protocol/registration.js'
@@ -49,7 +50,11 @@ export async function reserve(
     ),
     request,
   }
-  return context.store.reserve({ nonceCapacity: context.config.nonce.capacity, reservation })
+  const issuer = context.keys.kernel.publicKey
+  const { executionNonce } = reservation.answer
+  const boundTo = executionNonce.nonce.bound_to
+  const nonce = verifyNonce(executionNonce, { boundTo, issuer, nowUnixSeconds, operationId })
+  return context.store.reserve({ issuer, nonce, nonceCapacity: context.config.nonce.capacity, reservation })
 }
 
 /** Another caller's grant is answered as one that does not exist. */

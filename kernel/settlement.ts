@@ -5,7 +5,6 @@ import { isBrokerError } from '../protocol/errors.js'
 import { deadlineAfter, NS_PER_MS } from '../system/deadline.js'
 import { faultFields } from './fault-fields.js'
 import type { KernelContext } from './kernel-context.js'
-import type { NonceLifetimes } from './nonce-lifetimes.js'
 import type { AdmissionOperation } from './operation.js'
 import { settleOperation, type WaitReason } from './settle-operation.js'
 import { dueInMs } from './settlement-deadline.js'
@@ -31,7 +30,6 @@ interface Waiting {
 
 export class Settlement {
   readonly #context: KernelContext
-  readonly #nonces: NonceLifetimes
   readonly #due = new Map<string, Due>()
   readonly #queue: string[] = []
   readonly #waiting = new Map<string, Waiting>()
@@ -40,9 +38,8 @@ export class Settlement {
   #timerBootNs: bigint | undefined
   #closed = false
 
-  constructor(context: KernelContext, nonces: NonceLifetimes) {
+  constructor(context: KernelContext) {
     this.#context = context
-    this.#nonces = nonces
   }
 
   /** Operations that could not be settled yet. */
@@ -64,7 +61,6 @@ export class Settlement {
   forget(operationId: string): void {
     this.#due.delete(operationId)
     this.#waiting.delete(operationId)
-    this.#nonces.end(operationId)
   }
 
   /** Why it waits, and when the kernel looks at it next. */

@@ -28,7 +28,6 @@ import {
 } from './kernel-context.js'
 import { limitedLog } from './limited-log.js'
 import { KernelEnd } from './kernel-end.js'
-import { NonceLifetimes } from './nonce-lifetimes.js'
 import { Outstanding } from './outstanding.js'
 import { Settlement } from './settlement.js'
 import { KERNEL_STORE_SCHEMA } from './sqlite/schema.js'
@@ -43,6 +42,8 @@ export interface StartOptions extends Omit<KernelParts, 'log'> {
   readonly atCutpoint?: Cutpoint
   /** How long to wait for a process that serves the store; 0 unless said. */
   readonly ownerWaitMs?: number
+  /** The boot in which elapsed time counts; this machine's unless said. */
+  readonly bootId?: string
   /** Sockets that a service manager bound already. */
   readonly activated?: ActivatedSockets
   /** Told once when another owner took the store over: this process has to end, and may not write. */
@@ -81,6 +82,8 @@ export async function startKernel(options: StartOptions): Promise<RunningKernel>
   const tables = await openTables(kernelStorePath(config), {
     clock,
     ...(ownerWaitMs === undefined ? {} : { ownerWaitMs }),
+    ...(options.bootId === undefined ? {} : { bootId: options.bootId }),
+    clockSkewMs: config.clockSkewSeconds * 1_000,
     atCutpoint,
   })
   const store = new EmbeddedAdmissionStore(tables, options.onFenced)
@@ -95,12 +98,12 @@ export async function startKernel(options: StartOptions): Promise<RunningKernel>
     records,
     store,
   }
-  const nonces = new NonceLifetimes(clock, config.nonce.ttlSeconds)
-  const settlement = new Settlement(context, nonces)
-  const kernel = new Kernel(context, nonces, settlement)
+  const settlement = new Settlement(context)
+  const kernel = new Kernel(context, settlement)
   const end = new KernelEnd(context, settlement)
   const sockets = [authoritySocket(context), hostSocket(context, kernel)]
   try {
+    log({ level: 'info', event: 'recovered', ...(await store.recover()) })
     for (const socket of sockets) {
       const activatedDescriptor = options.activated?.get(socket.path)
       end.listeners.push(await listen({ ...socket, activatedDescriptor }))

@@ -8,7 +8,7 @@ import { insertRow } from './row-documents.js'
 
 export const HOLD_SQL = `
 CREATE TABLE holds (hold_id TEXT PRIMARY KEY, operation_id TEXT NOT NULL UNIQUE REFERENCES operations,
-  grant_id TEXT NOT NULL REFERENCES grants, nonce_id TEXT NOT NULL UNIQUE, authorize_event_id TEXT NOT NULL UNIQUE,
+  grant_id TEXT NOT NULL REFERENCES grants, authorize_event_id TEXT NOT NULL UNIQUE,
   capture_event_id TEXT NOT NULL UNIQUE, reverse_event_id TEXT NOT NULL UNIQUE,
   state TEXT NOT NULL CHECK (state IN ('reserved', 'captured', 'reversed')), commit_index INTEGER NOT NULL) STRICT;
 CREATE TRIGGER holds_end_once BEFORE UPDATE ON holds WHEN OLD.state <> 'reserved' BEGIN SELECT RAISE(ABORT, 'a hold ends once'); END;
@@ -24,16 +24,15 @@ export class HoldTable {
     this.#moment = moment
   }
 
-  insert({ answer, binding, ids, request }: Reservation): void {
-    const owner = [binding.operation_id, request.grantId, answer.executionNonce.nonce.nonce_id]
+  insert({ binding, ids, request }: Reservation): void {
+    const owner = [binding.operation_id, request.grantId]
     const events = [ids.authorizeEventId, ids.captureEventId, ids.reverseEventId]
     const { commitIndex } = this.#moment.head
     insertRow(this.#tx, 'holds', ids.holdId, ...owner, ...events, 'reserved', commitIndex)
     this.#tx.changeOne('UPDATE grants SET held = held + 1 WHERE grant_id = ?', request.grantId)
-    this.#tx.run('UPDATE kernel_state SET live_nonces = live_nonces + 1')
   }
 
-  /** Captures or reverses the one hold, and with it ends its nonce's reservation. */
+  /** Captures or reverses the one hold. */
   end(operation: AdmissionOperation, state: 'captured' | 'reversed'): void {
     const end = `UPDATE holds SET state = ?, commit_index = ? WHERE operation_id = ? AND state = 'reserved'`
     this.#tx.changeOne(end, state, this.#moment.head.commitIndex, operation.operationId)
@@ -43,6 +42,5 @@ export class HoldTable {
       state === 'captured' ? 1 : 0,
       brokeredCall(operation).reservation.request.grantId,
     )
-    this.#tx.run('UPDATE kernel_state SET live_nonces = live_nonces - 1')
   }
 }

@@ -1,8 +1,10 @@
 // Owns: the rows of operations, their history, the counts of their states and their retained requests.
 // Must never: decide what may be moved; by itself the table refuses only a second ending and a changed history.
 // Source: sqlite.org/stricttables.html; the admission store's append-only history.
+import { AdmissionAttachments } from '../../protocol/admission-attachments.js'
 import { ADMISSION_STATES, type AdmissionState, STATE_FACTS } from '../../protocol/admission-states.js'
-import { encode, type Infer, tagged } from '../../protocol/codec.js'
+import { type Codec, encode, type Infer, tagged } from '../../protocol/codec.js'
+import { BrokerError } from '../../protocol/errors.js'
 import { BrokerRecord } from '../../protocol/kernel-rpc.js'
 import { AttemptRegistration } from '../../protocol/registration.js'
 import { appendOnly } from '../../store/schema.js'
@@ -26,7 +28,7 @@ export const OPERATION_SQL = `
 CREATE TABLE operations (operation_id TEXT PRIMARY KEY, namespace_digest TEXT NOT NULL, request_id TEXT NOT NULL,
   caller_public_key TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN (${STATES})), version INTEGER NOT NULL,
   settled INTEGER NOT NULL, created_at_unix_ms INTEGER NOT NULL, updated_at_unix_ms INTEGER NOT NULL,
-  call BLOB NOT NULL, registration BLOB, dispatch_commit BLOB, record BLOB, last_error TEXT,
+  call BLOB NOT NULL, attachments BLOB NOT NULL, lease_epoch INTEGER NOT NULL, registration BLOB, dispatch_commit BLOB, record BLOB, last_error TEXT,
   UNIQUE (namespace_digest, request_id)) STRICT;
 CREATE INDEX operations_open ON operations (created_at_unix_ms) WHERE settled = 0;
 CREATE INDEX operations_newest ON operations (created_at_unix_ms);
@@ -40,6 +42,7 @@ CREATE TABLE retained_requests (operation_id TEXT PRIMARY KEY REFERENCES operati
 ${appendOnly('history')}`
 
 const MOVE = `UPDATE operations SET state = ?, version = ?, settled = ?, updated_at_unix_ms = ?,
+  attachments = ?, lease_epoch = ?,
   registration = coalesce(?, registration), dispatch_commit = coalesce(?, dispatch_commit),
   record = coalesce(?, record), last_error = coalesce(?, last_error)
   WHERE operation_id = ? AND version = ? AND state = ?`
@@ -51,20 +54,12 @@ interface OperationRow {
   readonly created_at_unix_ms: number
   readonly updated_at_unix_ms: number
   readonly call: Uint8Array
+  readonly attachments: Uint8Array
+  readonly lease_epoch: number
   readonly registration: Uint8Array | null
   readonly dispatch_commit: Uint8Array | null
   readonly record: Uint8Array | null
   readonly last_error: string | null
-}
-
-/** What one move adds to an operation; each milestone is set once and never changed. */
-export interface OperationChange {
-  readonly to: AdmissionState
-  readonly version: number
-  readonly registration?: AttemptRegistration
-  readonly commit?: DispatchCommit
-  readonly record?: BrokerRecord
-  readonly lastError?: string | null
 }
 
 export interface HistoryEntry {
@@ -130,7 +125,8 @@ export class OperationTables extends OperationReads {
     const { binding, call, callerPublicKey, createdAtUnixMs, operationId, state, version } = operation
     const ids = [operationId, binding.request_namespace_digest, binding.request_id, callerPublicKey]
     const facts = [state, version, 0, createdAtUnixMs, createdAtUnixMs, encode(Call, callDocument(call))]
-    insertRow(this.#tx, 'operations', ...ids, ...facts, null, null, null, null)
+    const attached = [encode(AdmissionAttachments, operation.attachments), operation.leaseEpoch]
+    insertRow(this.#tx, 'operations', ...ids, ...facts, ...attached, null, null, null, null)
     this.#count(state, 1)
   }
 
@@ -148,23 +144,28 @@ export class OperationTables extends OperationReads {
     insertRow(this.#tx, 'history', operationId, version, from, to, cause, ...stamp)
   }
 
-  /** The compare-and-set: version and state must be those that were judged. @returns the operation as it is now. */
-  change(was: AdmissionOperation, change: OperationChange): AdmissionOperation {
-    const { commit, lastError, record, registration, to, version } = change
+  /**
+   * The compare-and-set: version and state must be those that were judged.
+   * @throws BrokerError `stale_version` when another move came first.
+   */
+  replace(was: AdmissionOperation, is: AdmissionOperation): AdmissionOperation {
+    const { registration, record } = is.call
     const documents = [
-      registration ? encode(AttemptRegistration, registration) : null,
-      commit ? encode(DispatchCommit, commit) : null,
-      record ? encode(BrokerRecord, record) : null,
-      lastError ?? null,
+      registration === was.call.registration ? null : encodeOptional(AttemptRegistration, registration),
+      is.commit === was.commit ? null : encodeOptional(DispatchCommit, is.commit),
+      record === was.call.record ? null : encodeOptional(BrokerRecord, record),
+      is.lastError,
     ]
-    const settled = STATE_FACTS[to].terminal ? 1 : 0
+    const settled = STATE_FACTS[is.state].terminal ? 1 : 0
+    const facts = [is.state, is.version, settled, is.updatedAtUnixMs]
+    const attached = [encode(AdmissionAttachments, is.attachments), is.leaseEpoch]
     const old = [was.operationId, was.version, was.state]
-    this.#tx.changeOne(MOVE, to, version, settled, this.#moment.nowUnixMs, ...documents, ...old)
-    if (to !== was.state) {
+    if (this.#tx.run(MOVE, ...facts, ...attached, ...documents, ...old) !== 1) refuseStale(was)
+    if (is.state !== was.state) {
       this.#count(was.state, -1)
-      this.#count(to, 1)
+      this.#count(is.state, 1)
     }
-    return changed(was, change, this.#moment.nowUnixMs)
+    return is
   }
 
   #count(state: AdmissionState, by: 1 | -1): void {
@@ -173,22 +174,16 @@ export class OperationTables extends OperationReads {
   }
 }
 
-function changed(
-  was: AdmissionOperation,
-  change: OperationChange,
-  updatedAtUnixMs: number,
-): AdmissionOperation {
-  const { commit, lastError, record, registration, to, version } = change
-  const call = { ...was.call, ...(registration && { registration }), ...(record && { record }) }
-  return {
-    ...was,
-    call,
-    commit: commit ?? was.commit,
-    lastError: lastError ?? was.lastError,
-    state: to,
-    updatedAtUnixMs,
-    version,
-  }
+function encodeOptional<T>(codec: Codec<T>, document: T | null): Uint8Array | null {
+  return document === null ? null : encode(codec, document)
+}
+
+function refuseStale({ operationId, version }: AdmissionOperation): never {
+  throw new BrokerError(
+    'stale_version',
+    `move of operation ${operationId} refused: expected version ${version} still, got a later one; reread the operation and choose its next move`,
+    { operationId, outcome: 'not_started' },
+  )
 }
 
 /** What is fixed by the reserve, of every kind of call. */
@@ -199,6 +194,7 @@ function callDocument({ kind, reservation }: OperationCall): Infer<typeof Call> 
 }
 
 const calls = new RememberedDocuments(Call)
+const attachments = new RememberedDocuments(AdmissionAttachments)
 const registrations = new RememberedDocuments(AttemptRegistration)
 const commits = new RememberedDocuments(DispatchCommit)
 
@@ -207,7 +203,9 @@ function operationOf(row: OperationRow): AdmissionOperation {
   const { kind, ...reservation } = calls.read(operationId, row.call)
   return {
     operationId,
+    attachments: attachments.read(operationId, row.attachments),
     binding: reservation.binding,
+    leaseEpoch: row.lease_epoch,
     callerPublicKey: reservation.request.callerPublicKey,
     state: row.state,
     version: row.version,

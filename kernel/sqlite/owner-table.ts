@@ -7,7 +7,8 @@ import type { Transaction } from '../../store/transaction.js'
 
 export const OWNER_SQL = `
 CREATE TABLE kernel_state (singleton INTEGER PRIMARY KEY CHECK (singleton = 1), owner_epoch INTEGER NOT NULL, lease_id TEXT NOT NULL,
-  commit_index INTEGER NOT NULL, revocation_index INTEGER NOT NULL, live_nonces INTEGER NOT NULL CHECK (live_nonces >= 0)) STRICT;
+  commit_index INTEGER NOT NULL, revocation_index INTEGER NOT NULL, live_nonces INTEGER NOT NULL CHECK (live_nonces >= 0),
+  boot_id TEXT, anchor_unix_ms INTEGER, anchor_boot_ms INTEGER, high_water_unix_ms INTEGER) STRICT;
 CREATE TABLE owner_leases (owner_epoch INTEGER PRIMARY KEY, lease_id TEXT NOT NULL, opened_at_unix_ms INTEGER NOT NULL) STRICT;
 ${appendOnly('owner_leases')}`
 
@@ -26,7 +27,12 @@ export interface Head {
 
 /** When a commit happens, and whose it is: what its rows are stamped with. */
 export interface Moment {
+  /** The store's own time: it never goes back. */
   readonly nowUnixMs: number
+  readonly bootId: string
+  readonly bootMs: number
+  /** What stops admission; null while the clock is believed. */
+  readonly clockFault: string | null
   readonly head: Head
   readonly owner: Owner
 }
@@ -39,7 +45,7 @@ const FENCE_SQL =
 /** Makes the caller the store's next owner and returns its epoch. */
 export function takeOver(tx: Transaction, leaseId: string, nowUnixMs: number): number {
   const next = 'ON CONFLICT DO UPDATE SET owner_epoch = owner_epoch + 1, lease_id = excluded.lease_id'
-  tx.run(`INSERT INTO kernel_state VALUES (1, 1, ?, 0, 0, 0) ${next}`, leaseId)
+  tx.run(`INSERT INTO kernel_state VALUES (1, 1, ?, 0, 0, 0, NULL, NULL, NULL, NULL) ${next}`, leaseId)
   tx.run('INSERT INTO owner_leases SELECT owner_epoch, lease_id, ? FROM kernel_state', nowUnixMs)
   return tx.get<{ epoch: number }>('SELECT owner_epoch AS epoch FROM kernel_state')?.epoch as number
 }

@@ -3,13 +3,17 @@
 // Source: sqlite.org/stricttables.html, PRAGMA application_id.
 import type { StoreSchema } from '../../store/schema.js'
 import { ADMINISTRATION_SQL } from './administration-tables.js'
+import { CLOCK_SQL } from './clock-row.js'
 import { GRANT_SQL } from './grant-tables.js'
 import { HOLD_SQL } from './hold-table.js'
+import { NONCE_SQL } from './nonce-tables.js'
 import { OPERATION_SQL } from './operation-tables.js'
 import { OWNER_SQL } from './owner-table.js'
 
 export const KERNEL_STORE_SCHEMA: StoreSchema = {
   applicationId: 0x43_48_4b_01,
   userVersion: 3,
-  schemaSql: [OWNER_SQL, GRANT_SQL, OPERATION_SQL, HOLD_SQL, ADMINISTRATION_SQL].join(''),
+  schemaSql: [OWNER_SQL, CLOCK_SQL, GRANT_SQL, OPERATION_SQL, HOLD_SQL, NONCE_SQL, ADMINISTRATION_SQL].join(
+    '',
+  ),
 }

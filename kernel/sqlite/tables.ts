@@ -1,19 +1,36 @@
 // Owns: the open kernel store: its reads outside a transaction, its fenced commits, its owner.
 // Must never: commit past its fence. Source: the admission store's owner lease and mutation fence.
+import { bootIdentity } from '../../native/clock.js'
 import type { Clock } from '../../protocol/clock.js'
 import { openStore } from '../../store/open.js'
 import type { Cutpoint, Store } from '../../store/store.js'
+import { type ClockReading, judgeClock } from '../trusted-clock.js'
 import { uuidV7 } from '../uuid-v7.js'
 import { AdministrationReads } from './administration-tables.js'
+import { readClock, writeClock } from './clock-row.js'
 import { GrantReads } from './grant-tables.js'
 import { SqliteMove } from './move.js'
 import { OperationReads } from './operation-tables.js'
 import { type Owner, passFence, takeOver } from './owner-table.js'
 import { KERNEL_STORE_SCHEMA } from './schema.js'
 
+const NS_PER_MS = 1_000_000n
+/** Of a store that is opened without a configuration. */
+const DEFAULT_CLOCK_SKEW_MS = 5_000
+
+interface TimeSource {
+  readonly bootId: string
+  readonly clock: Clock
+  readonly skewMs: number
+}
+
 export interface OpenTablesOptions {
   readonly clock: Clock
   readonly ownerWaitMs?: number
+  /** The boot in which the clock's elapsed time counts; this machine's unless said. */
+  readonly bootId?: string
+  /** How far the wall clock may stray from the boot clock before admission stops. */
+  readonly clockSkewMs?: number
   readonly atCutpoint?: Cutpoint
 }
 
@@ -25,24 +42,35 @@ export class SqliteAdmissionTables {
   readonly grants: GrantReads
   readonly operations: OperationReads
   readonly #store: Store
-  readonly #clock: Clock
+  readonly #time: TimeSource
 
-  constructor(store: Store, clock: Clock, owner: Owner) {
+  constructor(store: Store, owner: Owner, time: TimeSource) {
     this.storeId = store.storeId
     this.owner = owner
     this.administration = new AdministrationReads(store)
     this.grants = new GrantReads(store)
     this.operations = new OperationReads(store)
     this.#store = store
-    this.#clock = clock
+    this.#time = time
   }
 
   /** One durable commit. It takes the next commit index, and only while this owner holds the store. */
   transaction<T>(name: string, body: (move: SqliteMove) => T): Promise<T> {
     return this.#store.transaction(name, tx => {
       const head = passFence(tx, this.owner)
-      return body(new SqliteMove(tx, { head, nowUnixMs: this.#clock.unixMs(), owner: this.owner }))
+      const reading = this.reading()
+      const { bootId, bootMs } = reading
+      const { fault, nowUnixMs, row } = judgeClock(readClock(tx), reading, this.#time.skewMs)
+      writeClock(tx, row)
+      const moment = { bootId, bootMs, clockFault: fault, head, nowUnixMs, owner: this.owner }
+      return body(new SqliteMove(tx, moment))
     })
+  }
+
+  /** Both hands of the clock, now. */
+  reading(): ClockReading {
+    const { bootId, clock } = this.#time
+    return { bootId, bootMs: Number(clock.bootNs() / NS_PER_MS), unixMs: clock.unixMs() }
   }
 
   close(): void {
@@ -58,7 +86,8 @@ export async function openTables(path: string, options: OpenTablesOptions): Prom
   try {
     const nowUnixMs = clock.unixMs()
     const ownerEpoch = await store.transaction('owner_opened', tx => takeOver(tx, leaseId, nowUnixMs))
-    return new SqliteAdmissionTables(store, clock, { ownerEpoch, leaseId })
+    const { bootId = bootIdentity(), clockSkewMs = DEFAULT_CLOCK_SKEW_MS } = options
+    return new SqliteAdmissionTables(store, { ownerEpoch, leaseId }, { bootId, clock, skewMs: clockSkewMs })
   } catch (error) {
     store.close()
     throw error

@@ -245,11 +245,20 @@ describe('the wall clock', () => {
     })
   })
 
-  test('set forward beyond the grant refuses the start by the grant', async () => {
+  test('that jumps stops admission with a sentence until it stands right again', async () => {
+    const operation = await registered(kernel, await grantNow(), clock)
+    const start = { executionNonce: operation.answer.executionNonce, operationId: operation.operationId }
+    clock.stepWall(20_000)
+    await expect(kernel.client.call('start', start)).rejects.toThrow(/wall clock refused.*chio clock accept/)
+    clock.stepWall(-20_000)
+    await kernel.client.call('start', start)
+  })
+
+  test('that passes the end of the grant refuses the start by the grant', async () => {
     const expiresAtUnixSeconds = Math.floor(clock.unixMs() / 1_000) + 20
     const grant = await issueGrant(kernel, { expiresAtUnixSeconds }, clock)
     const operation = await registered(kernel, grant, clock)
-    clock.stepWall(20_000)
+    clock.pass(20_000)
     const start = { executionNonce: operation.answer.executionNonce, operationId: operation.operationId }
     await expect(kernel.client.call('start', start)).rejects.toMatchObject({ code: 'grant_expired' })
   })

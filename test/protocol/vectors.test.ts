@@ -20,9 +20,9 @@ import {
   requestDigest,
 } from '../../protocol/execute-request.js'
 import {
-  isNonceOfOperation,
   SignedExecutionNonce,
   signExecutionNonce,
+  verifyNonce,
 } from '../../protocol/execution-nonce.js'
 import { failureReceiptId } from '../../protocol/failure.js'
 import { encodeFrame } from '../../protocol/frame.js'
@@ -238,8 +238,12 @@ describeVectors('derived execution nonce', folder => {
   const issuer = admitPublicKey(vector.issuer, 'issuer')
 
   test('belongs to its operation and to no other', () => {
-    expect(isNonceOfOperation(signed, vector.v2_operation_id, issuer)).toBe(true)
-    expect(isNonceOfOperation(signed, sha256Hex(new Uint8Array(0)), issuer)).toBe(false)
+    const { bound_to: boundTo, issued_at: nowUnixSeconds } = signed.nonce
+    const under = (operationId: string) => verifyNonce(signed, { boundTo, issuer, nowUnixSeconds, operationId })
+    expect(under(vector.v2_operation_id)).toEqual({ operationId: vector.v2_operation_id, signed })
+    expect(() => under(sha256Hex(new Uint8Array(0)))).toThrow(
+      expect.objectContaining({ code: 'execution_nonce_signature' }),
+    )
   })
 
   test('is signed again to the same bytes', () => {
