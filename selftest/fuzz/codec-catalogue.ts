@@ -32,6 +32,12 @@ import * as governedIntent from '../../protocol/governed-intent.js'
 import * as scope from '../../protocol/scope.js'
 import * as thresholdProposal from '../../protocol/threshold-proposal.js'
 import * as toolCall from '../../protocol/tool-call.js'
+import * as admissionMetadata from '../../protocol/admission-metadata.js'
+import * as checkpoint from '../../protocol/checkpoint.js'
+import * as dispatchCommit from '../../protocol/dispatch-commit.js'
+import * as exportManifest from '../../protocol/export-manifest.js'
+import * as kernelReceipt from '../../protocol/kernel-receipt.js'
+import * as logProof from '../../protocol/log-proof.js'
 import { jsonSpans } from './json-spans.js'
 import { seedDocuments } from './seed-documents.js'
 
@@ -67,6 +73,12 @@ const MODULES: readonly object[] = [
   scope,
   thresholdProposal,
   toolCall,
+  admissionMetadata,
+  checkpoint,
+  dispatchCommit,
+  exportManifest,
+  kernelReceipt,
+  logProof,
 ]
 
 /** Every exported codec by its name. */

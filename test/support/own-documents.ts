@@ -10,6 +10,7 @@ import { AdminAuthorization, signAdminRequest } from '../../protocol/administrat
 import { AuthenticatedAttemptRequest, executeEnvelope } from '../../protocol/attempt-request.js'
 import { SignedAuthorityRequest, SignedAuthorityResponse } from '../../protocol/authority-rpc.js'
 import { SignedBrokerCapability } from '../../protocol/capability.js'
+import { Checkpoint } from '../../protocol/checkpoint.js'
 import { type Codec, encode } from '../../protocol/codec.js'
 import {
   CredentialMutation,
@@ -20,13 +21,17 @@ import { sha256Hex } from '../../protocol/digest.js'
 import { AuthenticatedIpcRequest, IpcResponse } from '../../protocol/envelope.js'
 import { BrokerExecuteRequest, requestDigest } from '../../protocol/execute-request.js'
 import { BrokerExecuteResponse } from '../../protocol/execute-response.js'
+import { ExportManifest } from '../../protocol/export-manifest.js'
 import { SignedExecutionNonce, signExecutionNonce } from '../../protocol/execution-nonce.js'
 import { BrokerExecuteFailure } from '../../protocol/failure.js'
 import { Grant } from '../../protocol/grant.js'
+import { KernelReceipt, KernelReceiptBody, receiptBodyOf } from '../../protocol/kernel-receipt.js'
+import { ConsistencyProof, ReceiptInclusionProof } from '../../protocol/log-proof.js'
 import { AttemptRegistration, SignedRegisterAttemptAuthorization } from '../../protocol/registration.js'
 import { KernelRequest, KernelResponse } from '../../protocol/kernel-rpc.js'
 import { AttemptStatus, SlotStatus } from '../../protocol/status.js'
 import { tokenDocuments } from './own-tokens.js'
+import { checkpoint, consistencyProof, exportManifest, inclusionProof, kernelReceipt } from './own-log.js'
 import { answer, captured, failure, holdQuery, parentQuery, question, response } from './own-outcome.js'
 import {
   NOW,
@@ -137,6 +142,12 @@ export function ownDocuments(): readonly OwnDocument[] {
       ),
     ),
     document('credential-mutation', CredentialMutation, mutation),
+    document('kernel-receipt', KernelReceipt, kernelReceipt),
+    document('kernel-receipt-body', KernelReceiptBody, receiptBodyOf(kernelReceipt)),
+    document('checkpoint', Checkpoint, checkpoint),
+    document('inclusion-proof', ReceiptInclusionProof, inclusionProof),
+    document('consistency-proof', ConsistencyProof, consistencyProof),
+    document('export-manifest', ExportManifest, exportManifest),
     document(
       'admin-authorization',
       AdminAuthorization,
