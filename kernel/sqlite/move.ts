@@ -2,6 +2,7 @@
 // Must never: outlive its transaction. Source: the admission store's mutation fence.
 import type { Transaction } from '../../store/transaction.js'
 import { AdministrationTables } from './administration-tables.js'
+import { BudgetTables } from './budget-tables.js'
 import { GrantTables } from './grant-tables.js'
 import { HoldTable } from './hold-table.js'
 import { NonceTables } from './nonce-tables.js'
@@ -16,6 +17,7 @@ export class SqliteMove implements Moment {
   readonly head: Head
   readonly owner: Owner
   readonly administration: AdministrationTables
+  readonly budgets: BudgetTables
   readonly grants: GrantTables
   readonly holds: HoldTable
   readonly nonces: NonceTables
@@ -29,6 +31,7 @@ export class SqliteMove implements Moment {
     this.head = moment.head
     this.owner = moment.owner
     this.administration = new AdministrationTables(tx)
+    this.budgets = new BudgetTables(tx, moment)
     this.grants = new GrantTables(tx, moment)
     this.holds = new HoldTable(tx, moment)
     this.nonces = new NonceTables(tx, moment)

@@ -3,6 +3,7 @@
 // Source: sqlite.org/stricttables.html, PRAGMA application_id.
 import type { StoreSchema } from '../../store/schema.js'
 import { ADMINISTRATION_SQL } from './administration-tables.js'
+import { BUDGET_SQL } from './budget-tables.js'
 import { CLOCK_SQL } from './clock-row.js'
 import { GRANT_SQL } from './grant-tables.js'
 import { HOLD_SQL } from './hold-table.js'
@@ -13,7 +14,14 @@ import { OWNER_SQL } from './owner-table.js'
 export const KERNEL_STORE_SCHEMA: StoreSchema = {
   applicationId: 0x43_48_4b_01,
   userVersion: 3,
-  schemaSql: [OWNER_SQL, CLOCK_SQL, GRANT_SQL, OPERATION_SQL, HOLD_SQL, NONCE_SQL, ADMINISTRATION_SQL].join(
-    '',
-  ),
+  schemaSql: [
+    OWNER_SQL,
+    CLOCK_SQL,
+    GRANT_SQL,
+    OPERATION_SQL,
+    HOLD_SQL,
+    NONCE_SQL,
+    ADMINISTRATION_SQL,
+    BUDGET_SQL,
+  ].join(''),
 }
