@@ -1,17 +1,13 @@
-// Owns: how the exact execute request rests in the store: encrypted under a key of its own operation.
-// Must never: leave the request readable beside its key, or open under another operation's id.
-// Source: RFC 8439 (ChaCha20-Poly1305), RFC 5869 (HKDF).
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+// Owns: how the exact execute request rests in the store: encrypted for its own operation.
+// Must never: be opened as anything but the request that was sealed for this operation.
+// Source: the retained request of the kernel's store.
 import { decode } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import { BrokerExecuteRequest } from '../protocol/execute-request.js'
-import { KEY_BYTES } from '../protocol/limits.js'
 import type { SealedRequest } from './operation.js'
+import { openBytes, sealBytes } from './sealed-bytes.js'
 
-const CIPHER = 'chacha20-poly1305'
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
-const CONTEXT = 'chio.kernel-retained-request.v1'
+const DOMAIN = 'chio.kernel-retained-request.v1'
 
 /** Encrypts the canonical bytes of a request. */
 export function sealRequest(
@@ -19,13 +15,7 @@ export function sealRequest(
   operationId: string,
   canonical: Uint8Array,
 ): SealedRequest {
-  const nonce = randomBytes(NONCE_BYTES)
-  const cipher = createCipheriv(CIPHER, operationKey(storageKey, operationId), nonce, {
-    authTagLength: TAG_BYTES,
-  })
-  cipher.setAAD(associatedData(operationId), { plaintextLength: canonical.length })
-  const ciphertext = Buffer.concat([cipher.update(canonical), cipher.final(), cipher.getAuthTag()])
-  return { nonce, ciphertext }
+  return sealBytes(storageKey, { domain: DOMAIN, operationId }, canonical)
 }
 
 /** @throws BrokerError `storage` when key, operation or bytes do not belong together. */
@@ -34,15 +24,8 @@ export function openRequest(
   operationId: string,
   sealed: SealedRequest,
 ): BrokerExecuteRequest {
-  const { ciphertext, nonce } = sealed
-  const text = ciphertext.subarray(0, Math.max(0, ciphertext.length - TAG_BYTES))
-  const decipher = createDecipheriv(CIPHER, operationKey(storageKey, operationId), nonce, {
-    authTagLength: TAG_BYTES,
-  })
   try {
-    decipher.setAAD(associatedData(operationId), { plaintextLength: text.length })
-    decipher.setAuthTag(ciphertext.subarray(text.length))
-    const canonical = Buffer.concat([decipher.update(text), decipher.final()])
+    const canonical = openBytes(storageKey, { domain: DOMAIN, operationId }, sealed)
     return decode(BrokerExecuteRequest, canonical, 'retained request')
   } catch (cause) {
     throw new BrokerError(
@@ -51,13 +34,4 @@ export function openRequest(
       { cause },
     )
   }
-}
-
-/** A key an operation, so that no nonce can ever be used twice under one key. */
-function operationKey(storageKey: Uint8Array, operationId: string): Uint8Array {
-  return new Uint8Array(hkdfSync('sha256', storageKey, '', `${CONTEXT}\0${operationId}`, KEY_BYTES))
-}
-
-function associatedData(operationId: string): Uint8Array {
-  return Buffer.from(`${CONTEXT}\0${operationId}`, 'utf8')
 }

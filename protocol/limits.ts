@@ -203,3 +203,7 @@ export const MAXIMUM_ACCEPTS_PER_TURN = 4
 export const MAXIMUM_NONCE_RESERVATION_BYTES = 16_384
 /** An operation's document as a transition of its nonce retains it. */
 export const MAXIMUM_OPERATION_DOCUMENT_BYTES = 262_144
+/** Output of one tool call as canonical text: an executor's whole report is no larger. */
+export const MAXIMUM_TOOL_OUTPUT_BYTES = 1_048_576
+/** A raw outcome with everything around its output. */
+export const MAXIMUM_TOOL_OUTCOME_BYTES = 4 * 1024 * 1024

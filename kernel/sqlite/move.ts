@@ -7,6 +7,7 @@ import { GrantTables } from './grant-tables.js'
 import { HoldTable } from './hold-table.js'
 import { NonceTables } from './nonce-tables.js'
 import { OperationTables } from './operation-tables.js'
+import { OutcomeTables } from './outcome-tables.js'
 import type { Head, Moment, Owner } from './owner-table.js'
 
 export class SqliteMove implements Moment {
@@ -22,6 +23,7 @@ export class SqliteMove implements Moment {
   readonly holds: HoldTable
   readonly nonces: NonceTables
   readonly operations: OperationTables
+  readonly outcomes: OutcomeTables
 
   constructor(tx: Transaction, moment: Moment) {
     this.bootId = moment.bootId
@@ -36,5 +38,6 @@ export class SqliteMove implements Moment {
     this.holds = new HoldTable(tx, moment)
     this.nonces = new NonceTables(tx, moment)
     this.operations = new OperationTables(tx, moment)
+    this.outcomes = new OutcomeTables(tx)
   }
 }

@@ -9,6 +9,7 @@ import { GRANT_SQL } from './grant-tables.js'
 import { HOLD_SQL } from './hold-table.js'
 import { NONCE_SQL } from './nonce-tables.js'
 import { OPERATION_SQL } from './operation-tables.js'
+import { OUTCOME_SQL } from './outcome-tables.js'
 import { OWNER_SQL } from './owner-table.js'
 
 export const KERNEL_STORE_SCHEMA: StoreSchema = {
@@ -23,5 +24,6 @@ export const KERNEL_STORE_SCHEMA: StoreSchema = {
     NONCE_SQL,
     ADMINISTRATION_SQL,
     BUDGET_SQL,
+    OUTCOME_SQL,
   ].join(''),
 }

@@ -22,6 +22,11 @@ export async function makeKernelTables(): Promise<KernelTables> {
   const folder = temporaryFolder('chio-tables-')
   const path = join(folder, 'kernel.db')
   await provisionStore(path, KERNEL_STORE_SCHEMA, { clock: systemClock })
+  return openKernelTables(path, folder)
+}
+
+/** The tables of a store whose kernel has ended. @param folder removed with them. */
+export async function openKernelTables(path: string, folder: string): Promise<KernelTables> {
   let tables: SqliteAdmissionTables = await openTables(path, { clock: systemClock })
   return {
     path,
