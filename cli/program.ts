@@ -13,6 +13,7 @@ import { runDoctor } from './doctor.js'
 import { initialise } from './init.js'
 import { cancelOperation, listOperations, showOperation, showOutcome } from './operation.js'
 import { type CommonOptions, fail } from './output.js'
+import { verifyReceipts } from './receipt.js'
 import { runTool } from './run.js'
 import { runSelftest } from './selftest.js'
 import { installService } from './service.js'
@@ -91,6 +92,14 @@ function addService(program: Command): void {
     .action(installService)
 }
 
+function addReceipt(program: Command): void {
+  const receipt = program.command('receipt').description("the kernel's signed receipts")
+  command(receipt, 'verify', 'verify receipts of a file offline, one a line, with a pinned kernel key')
+    .requiredOption('--input <file>', 'the receipts, one a line')
+    .requiredOption('--trusted-kernel-pubkey <file>', 'the kernel key: 64 hex digits in a file')
+    .action(verifyReceipts)
+}
+
 function addStore(program: Command): void {
   const store = program.command('store').description('the file of a daemon that is stopped')
   command(
@@ -154,6 +163,7 @@ function chio(): Command {
   addOperation(program)
   addService(program)
   addStore(program)
+  addReceipt(program)
   addSelftest(program)
   command(
     program.command('broker').description('figures for planning'),
