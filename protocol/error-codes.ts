@@ -114,6 +114,13 @@ export const ERROR_CODES = {
   ),
   capability_expired: row('authorization_denied', 1, 'ask its issuer for a new capability token'),
   capability_revoked: row('authorization_denied', 1, 'ask its issuer for a new capability token'),
+  guard_denied: row('authorization_denied', 1, 'read the reason: a guard of this kernel refuses the call'),
+  context_stale: row('conflict', 1, 'refresh the invocation context from its session, then ask again'),
+  executor_unpinned: row(
+    'authority_unavailable',
+    69,
+    'pin an executor in the configuration of the kernel; the operation stays as it is',
+  ),
   attachment_forbidden: row(
     null,
     1,
