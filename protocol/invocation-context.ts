@@ -5,7 +5,7 @@
 import { array, encode, type Infer, identifier, literal, object, refine } from './codec.js'
 import { sha256Hex } from './digest.js'
 import { BrokerError } from './errors.js'
-import { MAXIMUM_CONTEXT_LABELS } from './limits.js'
+import { MAXIMUM_CONTEXT_LABELS_COUNT } from './limits.js'
 import { Count } from './unix-time.js'
 
 const MAXIMUM_LABEL_BYTES = 128
@@ -13,7 +13,7 @@ const MAXIMUM_LABEL_BYTES = 128
 const ContextMembers = object({
   /** Rises with every change of the session's labels. */
   generation: Count,
-  labels: array(identifier(MAXIMUM_LABEL_BYTES), { max: MAXIMUM_CONTEXT_LABELS }),
+  labels: array(identifier(MAXIMUM_LABEL_BYTES), { max: MAXIMUM_CONTEXT_LABELS_COUNT }),
   schema: literal('chio.invocation-context.v1'),
   session_id: identifier(),
 })

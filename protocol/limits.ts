@@ -208,4 +208,4 @@ export const MAXIMUM_TOOL_OUTPUT_BYTES = 1_048_576
 /** A raw outcome with everything around its output. */
 export const MAXIMUM_TOOL_OUTCOME_BYTES = 4 * 1024 * 1024
 /** Labels of one invocation context: sets of sources, not of documents. */
-export const MAXIMUM_CONTEXT_LABELS = 64
+export const MAXIMUM_CONTEXT_LABELS_COUNT = 64
