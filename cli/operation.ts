@@ -76,6 +76,7 @@ function listLines(operation: OperationView): string[] {
     `  ${state}  ${dateOf(updatedAtUnixMs)}`,
     ...(isOpen ? beside('', operation.settlement, 2) : []),
     ...(lastError === null ? [] : beside('', `last error: ${lastError}`, 2)),
+    ...operation.sharesArgumentsWith.flatMap(other => ['  same arguments as the unresolved', `  ${other}`]),
   ]
 }
 

@@ -11,6 +11,9 @@ import { revokeCapability } from './capability-revocation.js'
 import { disableCredential, listCredentials, provisionCredential } from './credential.js'
 import { runDoctor } from './doctor.js'
 import { initialise } from './init.js'
+import { acceptClock, showClock } from './clock.js'
+import { explainOperation } from './explain.js'
+import { reconcileOperation } from './reconcile.js'
 import { cancelOperation, listOperations, showOperation, showOutcome } from './operation.js'
 import { type CommonOptions, fail } from './output.js'
 import { verifyReceipts } from './receipt.js'
@@ -83,6 +86,10 @@ function addOperation(program: Command): void {
     showOutcome,
   )
   command(operation, 'cancel <id>', 'take back an operation that was not started').action(cancelOperation)
+  command(operation, 'reconcile <id>', 'state, signed, what the provider really did; changes no state')
+    .requiredOption('--provider <deed>', 'acted, did-not-act or not-known')
+    .requiredOption('--statement <text>', 'what was found, and where')
+    .action(reconcileOperation)
 }
 
 function addService(program: Command): void {
@@ -107,6 +114,12 @@ function addStore(program: Command): void {
     'adopt <daemon>',
     "accept that the disk under the broker's or kernel's store was renumbered",
   ).action(adopt)
+}
+
+function addClock(program: Command): void {
+  const clock = program.command('clock').description('whether the kernel believes its wall clock')
+  command(clock, 'show', 'both hands, and what stops admission').action(showClock)
+  command(clock, 'accept', 'sign that the wall clock is right as it is').action(acceptClock)
 }
 
 function addRun(program: Command): void {
@@ -161,6 +174,8 @@ function chio(): Command {
   addCapability(program)
   addRun(program)
   addOperation(program)
+  command(program, 'explain <id>', 'everything about one operation, and what to do').action(explainOperation)
+  addClock(program)
   addService(program)
   addStore(program)
   addReceipt(program)

@@ -20,6 +20,7 @@ import { BrokerError } from '../protocol/errors.js'
 import { checkGrant, Grant } from '../protocol/grant.js'
 import { grantRevocationId } from '../protocol/hold.js'
 import { GrantReference } from '../protocol/kernel-rpc.js'
+import { AcceptClock, Reconcile } from '../protocol/operation-rpc.js'
 import type { SigningKey } from '../protocol/keys.js'
 import { BrokerClient } from './broker-client.js'
 import type { BrokerPins, KernelPins } from './broker-pins.js'
@@ -122,6 +123,19 @@ export class Administrator {
   async revokeAtKernel(grantId: string): Promise<number> {
     const { authorization } = this.#authorize('revoke_grant', encode(GrantReference, { grantId }))
     return (await this.kernel.call('revoke_grant', { grantId }, authorization)).commitIndex
+  }
+
+  /** States what a provider really did. @returns the index of the commit that keeps it. */
+  async reconcile(stated: Reconcile): Promise<number> {
+    const { authorization } = this.#authorize('reconcile', encode(Reconcile, stated))
+    return (await this.kernel.call('reconcile', stated, authorization)).commitIndex
+  }
+
+  /** Says that the kernel's wall clock is right, as it was looked at. */
+  async acceptClock({ highWaterUnixMs, wallUnixMs }: AcceptClock): Promise<number> {
+    const accepted = { highWaterUnixMs, wallUnixMs }
+    const { authorization } = this.#authorize('accept_clock', encode(AcceptClock, accepted))
+    return (await this.kernel.call('accept_clock', accepted, authorization)).commitIndex
   }
 
   close(): void {

@@ -47,7 +47,7 @@ export function revokeGrant(
 }
 
 /** An exact retry is answered from its first time, even when its approvals have expired since. */
-async function administer(
+export async function administer(
   context: KernelContext,
   authorization: Authorization,
   request: Omit<AdminRequest, 'tenantScope'>,

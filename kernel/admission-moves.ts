@@ -5,6 +5,7 @@ import type { AdminOperation } from '../protocol/administration.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import type { Grant } from '../protocol/grant.js'
 import { grantRevocationId } from '../protocol/hold.js'
+import type { AcceptClock, Reconcile } from '../protocol/operation-rpc.js'
 import type { BrokerRecord } from '../protocol/kernel-rpc.js'
 import type {
   AdminOutcome,
@@ -47,6 +48,29 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
 
   async findOperation(operationId: string) {
     return this.#tables.operations.find(operationId)
+  }
+
+  async findAttempt(attemptId: string) {
+    return this.#tables.index.ofAttempt(attemptId)
+  }
+
+  async findSharing(operation: AdmissionOperation) {
+    return this.#tables.index.sharing(operation)
+  }
+
+  async readRecord(operation: AdmissionOperation) {
+    const { index, operations, reconciliations } = this.#tables
+    const { operationId } = operation
+    return {
+      history: operations.history(operationId),
+      reconciliations: reconciliations.of(operationId),
+      sharing: index.sharing(operation),
+    }
+  }
+
+  async readClock() {
+    const { fault, row } = this.#tables.judgedClock()
+    return { fault, highWaterUnixMs: row.highWaterUnixMs, wallUnixMs: this.#tables.reading().unixMs }
   }
 
   async findRequest(namespaceDigest: string, requestId: string) {
@@ -109,6 +133,25 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     })
   }
 
+  reconcile(stated: Reconcile, operation: AdminOperation): Promise<AdminOutcome> {
+    return this.#administer('reconciled', operation, move => {
+      const administrators = operation.authorization.approvals.map(({ approver }) => approver)
+      const recordedAtUnixMs = move.nowUnixMs
+      const schema = 'chio.reconciliation.v1'
+      const kept = { administrators, recordedAtUnixMs, schema, stated } as const
+      move.reconciliations.insert(kept, operation.authorizationDigest)
+      return { commitIndex: move.head.commitIndex, grantId: stated.operationId, newlyRevoked: false }
+    })
+  }
+
+  acceptClock({ highWaterUnixMs }: AcceptClock, operation: AdminOperation): Promise<AdminOutcome> {
+    return this.#administer('clock_accepted', operation, move => {
+      rules.assertHighWater(move, highWaterUnixMs)
+      move.acceptClock(operation, this.#tables.reading())
+      return { commitIndex: move.head.commitIndex, grantId: 'clock', newlyRevoked: false }
+    })
+  }
+
   reserve({ issuer, nonce, nonceCapacity, reservation }: ReserveCommand): Promise<AdmissionOperation> {
     return this.#commit('reserved', move => {
       const { binding, ids, request } = reservation
@@ -120,6 +163,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       rules.assertClock(move)
       const prepared = preparedOf(reservation, move)
       begin(move, prepared)
+      move.index.insert(prepared, ids.attemptId)
       move.holds.insert(reservation)
       move.nonces.reserve(nonce, { bootEnd: bootEndOf(move, nonce), capacity: nonceCapacity, issuer })
       const steps: Step[] = [

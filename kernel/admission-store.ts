@@ -8,6 +8,13 @@ import type { Grant } from '../protocol/grant.js'
 import type { VerifiedNonce } from '../protocol/execution-nonce.js'
 import type { BrokerRecord } from '../protocol/kernel-rpc.js'
 import type { PublicKey } from '../protocol/keys.js'
+import type {
+  AcceptClock,
+  ClockView,
+  HistoryLine,
+  Reconcile,
+  Reconciliation,
+} from '../protocol/operation-rpc.js'
 import type { AttemptRegistration } from '../protocol/registration.js'
 import type { AdmissionOperation, Reservation, SealedRequest, StoredGrant } from './operation.js'
 
@@ -59,12 +66,25 @@ export interface Recovered {
   readonly left: number
 }
 
+export interface OperationRecord {
+  readonly history: readonly HistoryLine[]
+  readonly reconciliations: readonly Reconciliation[]
+  readonly sharing: readonly string[]
+}
+
 export interface AdmissionStore {
   readonly storeId: string
   /** Raised with every opening: an owner of an older epoch can write nothing any more. */
   readonly ownerEpoch: number
 
   findOperation(operationId: string): Promise<AdmissionOperation | undefined>
+  /** The id of the operation that announced an attempt. */
+  findAttempt(attemptId: string): Promise<string | undefined>
+  /** What is kept beside an operation. */
+  readRecord(operation: AdmissionOperation): Promise<OperationRecord>
+  /** Unresolved operations with the same arguments. */
+  findSharing(operation: AdmissionOperation): Promise<readonly string[]>
+  readClock(): Promise<ClockView>
   findRequest(namespaceDigest: string, requestId: string): Promise<AdmissionOperation | undefined>
   listOperations(filter: ListFilter): Promise<readonly AdmissionOperation[]>
   /** Every operation that is not in a terminal state. */
@@ -79,6 +99,10 @@ export interface AdmissionStore {
 
   /** Adds a grant and consumes its approvals. */
   issueGrant(grant: Grant, operation: AdminOperation): Promise<AdminOutcome>
+  /** Keeps what a person found out. It moves nothing. */
+  reconcile(stated: Reconcile, operation: AdminOperation): Promise<AdminOutcome>
+  /** Counts from the wall clock as it is. @throws BrokerError `conflict` unless the high water is still the one that was signed. */
+  acceptClock(accepted: AcceptClock, operation: AdminOperation): Promise<AdminOutcome>
   /** Revokes a grant and consumes the approvals. Repeating it is safe. */
   revokeGrant(grantId: string, operation: AdminOperation): Promise<AdminOutcome>
   /**

@@ -116,6 +116,8 @@ const members = exactly({
   /** Every brokered operation has a side effect, so both modes make every one of them durable. */
   durableMode: word('side_effecting', 'all'),
   clockSkewSeconds: whole(1, MAXIMUM_CLOCK_SKEW_SECONDS),
+  /** Starting what has the same arguments as an operation whose effect is not known yet. */
+  onSharedArguments: word('warn', 'refuse'),
   callerDelivery: valueOf(
     (value): value is null => value === null,
     'null: this kernel delivers to no executor yet',

@@ -8,6 +8,7 @@ import type { Grant } from '../protocol/grant.js'
 import type {
   AuthorizeRegistrationResult,
   BrokerRecord,
+  InspectedOperation,
   KernelOperation,
   KernelOperationKind,
   KernelResult,
@@ -17,14 +18,17 @@ import type {
   ReserveResult,
   StartResult,
 } from '../protocol/kernel-rpc.js'
+import { acceptClock, reconcile, showClock } from './administer-records.js'
 import { issueGrant, listGrants, revokeGrant, showGrant } from './administer-grants.js'
 import { authorizeRegistration, signAction } from './authorize-registration.js'
 import { deadlineAfter } from '../system/deadline.js'
+import { explain } from './explain.js'
 import { faultFields } from './fault-fields.js'
 import { finalize, retainedAttempt } from './finalize.js'
 import { ownOperation, readableOperation } from './find-operation.js'
 import type { Caller, KernelContext } from './kernel-context.js'
 import { type AdmissionOperation, brokeredCall } from './operation.js'
+import { operationDocument } from './operation-document.js'
 import { operationView } from './operation-view.js'
 import { reserve } from './reserve.js'
 import { release } from './settle-operation.js'
@@ -101,14 +105,40 @@ export class Kernel {
     return this.#ended(operation)
   }
 
-  async inspect(caller: Caller, { operationId }: RequestOf<'inspect'>): Promise<OperationView> {
-    return this.#view(await readableOperation(this.#context, caller, operationId))
+  async inspect(caller: Caller, { operationId }: RequestOf<'inspect'>): Promise<InspectedOperation> {
+    const operation = await readableOperation(this.#context, caller, operationId)
+    return { ...(await this.#sharedView(operation)), document: operationDocument(operation) }
+  }
+
+  async explain(caller: Caller, { id }: RequestOf<'explain'>): Promise<ResponseOf<'explain'>> {
+    const { explanation, operation } = await explain(this.#context, caller, id)
+    return { explanation, operation: await this.#sharedView(operation) }
+  }
+
+  async reconcile(
+    authorization: AdminAuthorization | null,
+    stated: RequestOf<'reconcile'>,
+  ): Promise<ResponseOf<'reconcile'>> {
+    const { commitIndex } = await reconcile(this.#context, authorization, stated)
+    return { commitIndex, operationId: stated.operationId }
+  }
+
+  async acceptClock(
+    authorization: AdminAuthorization | null,
+    accepted: RequestOf<'accept_clock'>,
+  ): Promise<ResponseOf<'accept_clock'>> {
+    const { commitIndex } = await acceptClock(this.#context, authorization, accepted)
+    return { commitIndex }
+  }
+
+  showClock(): Promise<ResponseOf<'show_clock'>> {
+    return showClock(this.#context)
   }
 
   async list(caller: Caller, { limit }: RequestOf<'list'>): Promise<ResponseOf<'list'>> {
     const filter = { callerPublicKey: caller.callerPublicKey, limit }
     const operations = await this.#context.store.listOperations(filter)
-    return { operations: operations.map(operation => this.#view(operation)) }
+    return { operations: await Promise.all(operations.map(operation => this.#sharedView(operation))) }
   }
 
   async issueGrant(
@@ -142,6 +172,11 @@ export class Kernel {
       ownerEpoch: store.ownerEpoch,
       waiting: this.#settlement.waiting,
     }
+  }
+
+  async #sharedView(operation: AdmissionOperation): Promise<OperationView> {
+    const sharing = await this.#context.store.findSharing(operation)
+    return operationView(operation, this.#settlement.outlook(operation.operationId), sharing)
   }
 
   #view(operation: AdmissionOperation): OperationView {

@@ -15,6 +15,9 @@ import { type AttemptRegistration, registrationDigest } from '../protocol/regist
 import { agreesWithEnding } from './ending.js'
 import { type AdmissionOperation, type StoredGrant, brokeredCall } from './operation.js'
 
+/** The high water goes on while an administrator signs. */
+const LONGEST_SIGNING_MS = 600_000
+
 export function assertLegalMove(binding: OperationBinding, from: AdmissionState, to: AdmissionState): void {
   const { kind, request_binding } = binding
   if (mayMove(kind, request_binding.participant_requirements, from, to)) return
@@ -54,6 +57,15 @@ export function assertReversible({ operationId, state }: AdmissionOperation): vo
     'operation_state',
     `operation ${operationId} refused: expected one that was not started, got ${state}; once started, only its record ends it`,
     { operationId },
+  )
+}
+
+/** A correction is signed for one state of the clock. @throws BrokerError `conflict`. */
+export function assertHighWater({ nowUnixMs }: { readonly nowUnixMs: number }, signedUnixMs: number): void {
+  if (nowUnixMs >= signedUnixMs && nowUnixMs - signedUnixMs <= LONGEST_SIGNING_MS) return
+  throw new BrokerError(
+    'conflict',
+    'clock correction refused: expected the high water that was looked at, got another; look again: chio clock show',
   )
 }
 

@@ -16,16 +16,20 @@ interface Call<K extends KernelOperationKind> {
 type Handlers = { readonly [K in KernelOperationKind]: (call: Call<K>) => Promise<ResponseOf<K>> }
 
 const HANDLERS: Handlers = {
+  accept_clock: ({ authorization, kernel, request }) => kernel.acceptClock(authorization, request),
   authorize_registration: ({ caller, kernel, request }) => kernel.authorizeRegistration(caller, request),
   authorize_release: ({ caller, kernel, request }) => kernel.authorizeRelease(caller, request),
   cancel: ({ caller, kernel, request }) => kernel.cancel(caller, request),
+  explain: ({ caller, kernel, request }) => kernel.explain(caller, request),
   finalize: ({ caller, kernel, request }) => kernel.finalize(caller, request),
   inspect: ({ caller, kernel, request }) => kernel.inspect(caller, request),
   issue_grant: ({ authorization, kernel, request }) => kernel.issueGrant(authorization, request),
   list: ({ caller, kernel, request }) => kernel.list(caller, request),
   list_grants: ({ caller, kernel, request }) => kernel.listGrants(caller, request),
+  reconcile: ({ authorization, kernel, request }) => kernel.reconcile(authorization, request),
   reserve: ({ caller, kernel, request }) => kernel.reserve(caller, request),
   revoke_grant: ({ authorization, kernel, request }) => kernel.revokeGrant(authorization, request),
+  show_clock: ({ kernel }) => kernel.showClock(),
   show_grant: ({ caller, kernel, request }) => kernel.showGrant(caller, request),
   start: ({ caller, kernel, request }) => kernel.start(caller, request),
   status: ({ kernel }) => kernel.status(),

@@ -22,7 +22,11 @@ const WAITS: Record<WaitReason, string> = {
   record_refused: "waiting: the broker's record was refused; compare the stores of kernel and broker",
 }
 
-export function operationView(operation: AdmissionOperation, outlook: Outlook): OperationView {
+export function operationView(
+  operation: AdmissionOperation,
+  outlook: Outlook,
+  sharing: readonly string[] = [],
+): OperationView {
   const { registration, reservation } = brokeredCall(operation)
   const { ids, request } = reservation
   return {
@@ -33,6 +37,7 @@ export function operationView(operation: AdmissionOperation, outlook: Outlook): 
     lastError: operation.lastError?.slice(0, MAXIMUM_ERROR_BYTES) ?? null,
     operationId: operation.operationId,
     requestDigest: request.requestDigest,
+    sharesArgumentsWith: sharing,
     settlement: settlementText(operation, outlook.reason),
     settlesAtUnixMs: isTerminalState(operation.state) ? null : outlook.settlesAtUnixMs,
     state: operation.state,

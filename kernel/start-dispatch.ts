@@ -20,6 +20,7 @@ export async function startDispatch(
   const { executionNonce: reserved } = brokeredCall(operation).reservation.answer
   // A committed start is answered again, whatever the time is now: the nonce was judged when it was committed.
   if (operation.commit !== null && isSame(reserved, request.executionNonce)) return startResultOf(operation)
+  await judgeSharing(context, operation)
   const issuer = context.keys.kernel.publicKey
   const nonce = verifyNonce(request.executionNonce, {
     boundTo: reserved.nonce.bound_to,
@@ -28,6 +29,24 @@ export async function startDispatch(
     operationId: operation.operationId,
   })
   return startResultOf(await context.store.start({ issuer, nonce }))
+}
+
+/**
+ * Two operations with the same arguments may be one task asked for twice. An agent that was told nothing of the first
+ * must not find out by doing it again, so the log says it, and the configuration may forbid it.
+ */
+async function judgeSharing(context: KernelContext, operation: AdmissionOperation): Promise<void> {
+  const [other] = await context.store.findSharing(operation)
+  if (other === undefined) return
+  const { operationId } = operation
+  if (context.config.onSharedArguments === 'refuse') {
+    throw new BrokerError(
+      'operation_shares_arguments',
+      `start of ${operationId} refused: expected arguments that no unresolved operation has, got those of ${other}; see what became of it first: chio explain ${other}`,
+      { operationId, outcome: 'not_started' },
+    )
+  }
+  context.log({ level: 'warn', event: 'arguments_shared', operationId, other })
 }
 
 function isSame(reserved: SignedExecutionNonce, presented: SignedExecutionNonce): boolean {

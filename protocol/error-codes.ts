@@ -84,6 +84,11 @@ export const ERROR_CODES = {
     1,
     'the operation stands in another state: read it with chio operation show',
   ),
+  operation_shares_arguments: row(
+    'conflict',
+    1,
+    'see what became of the other operation first: chio explain',
+  ),
   illegal_transition: row(
     null,
     1,

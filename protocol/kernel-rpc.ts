@@ -16,6 +16,7 @@ import {
   tagged,
   text,
 } from './codec.js'
+import { AdmissionOperationDocument } from './admission-document.js'
 import { AdminAuthorization } from './administration.js'
 import { SignedBrokerCapability } from './capability.js'
 import { BrokerExecuteRequest } from './execute-request.js'
@@ -31,6 +32,14 @@ import {
   MINIMUM_NONCE_BYTES,
 } from './limits.js'
 import { SignedExecutionReceipt } from './receipt.js'
+import {
+  AcceptClock,
+  ClockView,
+  MAXIMUM_SHARING,
+  OperationExplanation,
+  OperationName,
+  Reconcile,
+} from './operation-rpc.js'
 import { AttemptRegistration, Quotas, SignedRegisterAttemptAuthorization } from './registration.js'
 import { Count, UnixMs, UnixSeconds } from './unix-time.js'
 
@@ -90,7 +99,7 @@ export const ReleaseResult = object({
 export type ReleaseResult = Infer<typeof ReleaseResult>
 
 /** What the kernel says of one operation; never a body, a secret or a proof. */
-export const OperationView = object({
+const viewed = {
   attemptId: nullable(identifier()),
   createdAtUnixMs: UnixMs,
   grantId: identifier(128),
@@ -100,11 +109,17 @@ export const OperationView = object({
   requestDigest: digest(),
   settlement: text({ minBytes: 1, maxBytes: 256 }),
   settlesAtUnixMs: nullable(UnixMs),
+  /** Unresolved operations with the same arguments; empty where nobody looked. */
+  sharesArgumentsWith: array(digest(), { max: MAXIMUM_SHARING }),
   state: text({ minBytes: 1, maxBytes: 64 }),
   updatedAtUnixMs: UnixMs,
   version: Count,
-})
+}
+export const OperationView = object(viewed)
 export type OperationView = Infer<typeof OperationView>
+/** The view, and the wire's own document of the operation. */
+const InspectedOperation = object({ ...viewed, document: AdmissionOperationDocument })
+export type InspectedOperation = Infer<typeof InspectedOperation>
 
 export const GrantView = object({
   executions: Count,
@@ -118,16 +133,20 @@ export const GrantReference = object({ grantId: identifier(128) })
 export const ListRequest = object({ limit: integer({ min: 1, max: 1_000 }) })
 
 export const KernelOperation = tagged('kind', {
+  accept_clock: object({ request: AcceptClock }),
   authorize_registration: object({ request: AuthorizeRegistrationRequest }),
   authorize_release: object({ request: OperationReference }),
   cancel: object({ request: OperationReference }),
+  explain: object({ request: OperationName }),
   finalize: object({ request: FinalizeRequest }),
   inspect: object({ request: OperationReference }),
   issue_grant: object({ request: Grant }),
   list: object({ request: ListRequest }),
   list_grants: object({ request: ListRequest }),
+  reconcile: object({ request: Reconcile }),
   reserve: object({ request: ReserveRequest }),
   revoke_grant: object({ request: GrantReference }),
+  show_clock: object({ request: object({}) }),
   show_grant: object({ request: GrantReference }),
   start: object({ request: StartRequest }),
   status: object({ request: object({}) }),
@@ -137,7 +156,9 @@ export type KernelOperationKind = KernelOperation['kind']
 
 /** Operations that carry an administrator's authorization. */
 export const ADMINISTRATIVE_OPERATIONS: ReadonlySet<KernelOperationKind> = new Set([
+  'accept_clock',
   'issue_grant',
+  'reconcile',
   'revoke_grant',
 ])
 
@@ -159,18 +180,22 @@ export const KernelStatus = object({
 export type KernelStatus = Infer<typeof KernelStatus>
 
 export const KernelResult = tagged('kind', {
+  accept_clock: object({ response: object({ commitIndex: Count }) }),
   authorize_registration: object({ response: AuthorizeRegistrationResult }),
   authorize_release: object({ response: ReleaseResult }),
   cancel: object({ response: OperationView }),
+  explain: object({ response: object({ explanation: OperationExplanation, operation: OperationView }) }),
   finalize: object({ response: OperationView }),
-  inspect: object({ response: OperationView }),
+  inspect: object({ response: InspectedOperation }),
   issue_grant: object({ response: object({ commitIndex: Count, grantId: identifier(128) }) }),
   list: object({ response: object({ operations: array(OperationView, { max: 1_000 }) }) }),
   list_grants: object({ response: object({ grants: array(GrantView, { max: 1_000 }) }) }),
+  reconcile: object({ response: object({ commitIndex: Count, operationId: digest() }) }),
   reserve: object({ response: ReserveResult }),
   revoke_grant: object({
     response: object({ commitIndex: Count, grantId: identifier(128), newlyRevoked: boolean() }),
   }),
+  show_clock: object({ response: ClockView }),
   show_grant: object({ response: GrantView }),
   start: object({ response: StartResult }),
   status: object({ response: KernelStatus }),

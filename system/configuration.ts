@@ -108,6 +108,7 @@ export function kernelConfiguration(plan: InstallationPlan, keys: InstallationKe
     nonce: NONCE,
     durableMode: 'side_effecting',
     clockSkewSeconds: CLOCK_SKEW_SECONDS,
+    onSharedArguments: 'warn',
     callerDelivery: null,
   })
 }

@@ -1,13 +1,18 @@
 // Owns: one open transaction of the kernel's store: the tables of every part, stamped with one moment.
 // Must never: outlive its transaction. Source: the admission store's mutation fence.
+import type { AdminOperation } from '../../protocol/administration.js'
+import { anchoredAt, type ClockReading } from '../trusted-clock.js'
 import type { Transaction } from '../../store/transaction.js'
 import { AdministrationTables } from './administration-tables.js'
 import { BudgetTables } from './budget-tables.js'
 import { GrantTables } from './grant-tables.js'
 import { HoldTable } from './hold-table.js'
 import { NonceTables } from './nonce-tables.js'
+import { OperationIndex } from './operation-index.js'
 import { OperationTables } from './operation-tables.js'
 import { OutcomeTables } from './outcome-tables.js'
+import { readClock, recordCorrection, writeClock } from './clock-row.js'
+import { ReconciliationTable } from './reconciliation-table.js'
 import type { Head, Moment, Owner } from './owner-table.js'
 
 export class SqliteMove implements Moment {
@@ -22,7 +27,10 @@ export class SqliteMove implements Moment {
   readonly grants: GrantTables
   readonly holds: HoldTable
   readonly nonces: NonceTables
+  readonly index: OperationIndex
   readonly operations: OperationTables
+  readonly reconciliations: ReconciliationTable
+  readonly #tx: Transaction
   readonly outcomes: OutcomeTables
 
   constructor(tx: Transaction, moment: Moment) {
@@ -37,7 +45,17 @@ export class SqliteMove implements Moment {
     this.grants = new GrantTables(tx, moment)
     this.holds = new HoldTable(tx, moment)
     this.nonces = new NonceTables(tx, moment)
+    this.index = new OperationIndex(tx)
     this.operations = new OperationTables(tx, moment)
     this.outcomes = new OutcomeTables(tx)
+    this.reconciliations = new ReconciliationTable(tx, moment)
+    this.#tx = tx
+  }
+
+  /** From here on the wall clock counts as it is, back too; the correction is kept. */
+  acceptClock(operation: AdminOperation, reading: ClockReading): void {
+    const fromUnixMs = readClock(this.#tx)?.highWaterUnixMs ?? reading.unixMs
+    recordCorrection(this.#tx, operation, { fromUnixMs, reading })
+    writeClock(this.#tx, anchoredAt(reading))
   }
 }

@@ -6,6 +6,7 @@ import { ADMISSION_STATES, type AdmissionState, STATE_FACTS } from '../../protoc
 import { type Codec, encode, type Infer, tagged } from '../../protocol/codec.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { BrokerRecord } from '../../protocol/kernel-rpc.js'
+import { type HistoryLine, MAXIMUM_HISTORY_LINES } from '../../protocol/operation-rpc.js'
 import { AttemptRegistration } from '../../protocol/registration.js'
 import { appendOnly } from '../../store/schema.js'
 import type { SqlValue, Transaction } from '../../store/transaction.js'
@@ -94,6 +95,13 @@ export class OperationReads {
   /** Every operation that is not in a terminal state. */
   open(): AdmissionOperation[] {
     return this.#select('WHERE settled = 0')
+  }
+
+  /** The newest lines of an operation's history, oldest first. */
+  history(operationId: string): HistoryLine[] {
+    const sql = `SELECT cause, from_state AS "from", owner_epoch AS ownerEpoch, recorded_at_unix_ms AS recordedAtUnixMs,
+      to_state AS "to", version FROM history WHERE operation_id = ? ORDER BY version DESC LIMIT ${MAXIMUM_HISTORY_LINES}`
+    return this.#reader.all<HistoryLine>(sql, operationId).reverse()
   }
 
   stateCounts(): { state: AdmissionState; count: number }[] {

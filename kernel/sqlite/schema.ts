@@ -8,9 +8,11 @@ import { CLOCK_SQL } from './clock-row.js'
 import { GRANT_SQL } from './grant-tables.js'
 import { HOLD_SQL } from './hold-table.js'
 import { NONCE_SQL } from './nonce-tables.js'
+import { OPERATION_INDEX_SQL } from './operation-index.js'
 import { OPERATION_SQL } from './operation-tables.js'
 import { OUTCOME_SQL } from './outcome-tables.js'
 import { OWNER_SQL } from './owner-table.js'
+import { RECONCILIATION_SQL } from './reconciliation-table.js'
 
 export const KERNEL_STORE_SCHEMA: StoreSchema = {
   applicationId: 0x43_48_4b_01,
@@ -20,6 +22,8 @@ export const KERNEL_STORE_SCHEMA: StoreSchema = {
     CLOCK_SQL,
     GRANT_SQL,
     OPERATION_SQL,
+    OPERATION_INDEX_SQL,
+    RECONCILIATION_SQL,
     HOLD_SQL,
     NONCE_SQL,
     ADMINISTRATION_SQL,

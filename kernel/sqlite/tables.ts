@@ -4,14 +4,16 @@ import { bootIdentity } from '../../native/clock.js'
 import type { Clock } from '../../protocol/clock.js'
 import { openStore } from '../../store/open.js'
 import type { Cutpoint, Store } from '../../store/store.js'
-import { type ClockReading, judgeClock } from '../trusted-clock.js'
+import { type ClockJudgement, type ClockReading, judgeClock } from '../trusted-clock.js'
 import { uuidV7 } from '../uuid-v7.js'
 import { AdministrationReads } from './administration-tables.js'
 import { readClock, writeClock } from './clock-row.js'
 import { GrantReads } from './grant-tables.js'
 import { SqliteMove } from './move.js'
+import { OperationIndexReads } from './operation-index.js'
 import { OperationReads } from './operation-tables.js'
 import { type Owner, passFence, takeOver } from './owner-table.js'
+import { ReconciliationReads } from './reconciliation-table.js'
 import { KERNEL_STORE_SCHEMA } from './schema.js'
 
 const NS_PER_MS = 1_000_000n
@@ -40,7 +42,9 @@ export class SqliteAdmissionTables {
   readonly owner: Owner
   readonly administration: AdministrationReads
   readonly grants: GrantReads
+  readonly index: OperationIndexReads
   readonly operations: OperationReads
+  readonly reconciliations: ReconciliationReads
   readonly #store: Store
   readonly #time: TimeSource
 
@@ -49,7 +53,9 @@ export class SqliteAdmissionTables {
     this.owner = owner
     this.administration = new AdministrationReads(store)
     this.grants = new GrantReads(store)
+    this.index = new OperationIndexReads(store)
     this.operations = new OperationReads(store)
+    this.reconciliations = new ReconciliationReads(store)
     this.#store = store
     this.#time = time
   }
@@ -65,6 +71,11 @@ export class SqliteAdmissionTables {
       const moment = { bootId, bootMs, clockFault: fault, head, nowUnixMs, owner: this.owner }
       return body(new SqliteMove(tx, moment))
     })
+  }
+
+  /** The clock as the next commit would judge it. */
+  judgedClock(): ClockJudgement {
+    return judgeClock(readClock(this.#store), this.reading(), this.#time.skewMs)
   }
 
   /** Both hands of the clock, now. */

@@ -34,6 +34,7 @@ export interface TestKernelOptions {
   readonly records?: BrokerRecords
   readonly nonce?: { readonly ttlSeconds: number; readonly capacity: number }
   readonly atCutpoint?: (name: string) => void
+  readonly onSharedArguments?: 'refuse' | 'warn'
   /** Null: this process is listed as an administrator without a caller key. */
   readonly callerPublicKey?: string | null
   /** Uid that may ask the authority; this process unless said. */
@@ -92,6 +93,7 @@ export function kernelConfig(
     nonce: parts.nonce ?? { ttlSeconds: 30, capacity: 16_384 },
     durableMode: 'side_effecting',
     clockSkewSeconds: 5,
+    onSharedArguments: parts.onSharedArguments ?? 'warn',
     callerDelivery: null,
   }
   return parseKernelConfig(Buffer.from(JSON.stringify(document)))
