@@ -80,6 +80,7 @@ function benchGrant(trial: Trial, provider: Provider, tenantScope: string): Gran
     maximumResponseBytes: 16_384,
     maximumTimeoutMs: GRANT_TIMEOUT_MS,
     placement: PLACEMENT,
+    requiredApprovals: 0,
     schema: GRANT_SCHEMA,
     tenantScope,
   }

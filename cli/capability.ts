@@ -81,6 +81,7 @@ function grantOf(from: {
     maximumResponseBytes: wholeNumber(options.maxResponse, '--max-response', 1, MAXIMUM_RESPONSE_BYTES),
     maximumTimeoutMs: parseSeconds(options.timeout, '--timeout') * 1_000,
     placement: stored.placement,
+    requiredApprovals: 0,
     schema: GRANT_SCHEMA,
     tenantScope: from.tenantScope,
   }

@@ -14,6 +14,7 @@ import { BrokerError } from '../protocol/errors.js'
 import { checkGrant, Grant } from '../protocol/grant.js'
 import { GrantReference, type GrantView } from '../protocol/kernel-rpc.js'
 import type { AdminOutcome } from './admission-store.js'
+import { assertApprovable } from './approvals.js'
 import type { Caller, KernelContext } from './kernel-context.js'
 import type { StoredGrant } from './operation.js'
 
@@ -31,6 +32,7 @@ export function issueGrant(
     if (grant.expiresAtUnixSeconds <= unixSeconds(context.clock)) {
       refuse('expiresAtUnixSeconds', 'a time that has not passed')
     }
+    assertApprovable(context, grant)
     return context.store.issueGrant(grant, operation)
   })
 }

@@ -10,6 +10,9 @@ import type { BrokerRecord } from '../protocol/kernel-rpc.js'
 import type {
   AdminOutcome,
   AdmissionStore,
+  AnnounceCommand,
+  AnswerCommand,
+  ApprovalCommand,
   ListFilter,
   Recovered,
   ReserveCommand,
@@ -17,7 +20,8 @@ import type {
   SettleCommand,
   StartCommand,
 } from './admission-store.js'
-import { assertNonceTime, type VerifiedNonce } from '../protocol/execution-nonce.js'
+import { assertNonceTime } from '../protocol/execution-nonce.js'
+import * as approvals from './approval-moves.js'
 import { dispatch } from './dispatch.js'
 import { brokerAttemptOf } from './dispatch-commit.js'
 import { brokerOutcomeId, endingOf } from './ending.js'
@@ -28,7 +32,7 @@ import { begin, note, preparedOf, type Step, stepsTo, walk } from './operation-w
 import { endParticipants } from './participants.js'
 import { recover } from './recovery.js'
 import type { SqliteMove } from './sqlite/move.js'
-import type { BootEnd } from './sqlite/nonce-tables.js'
+import { bootEndOf } from './sqlite/nonce-tables.js'
 import type { SqliteAdmissionTables } from './sqlite/tables.js'
 
 /** The embedded store: the moves over SQLite tables. */
@@ -109,6 +113,10 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     return this.#tables.administration.outcome(authorizationDigest, intentDigest)
   }
 
+  async approvalsOf(operationId: string) {
+    return this.#tables.approvals.of(operationId)
+  }
+
   issueGrant(grant: Grant, operation: AdminOperation): Promise<AdminOutcome> {
     return this.#administer('grant_issued', operation, move => {
       const { grantId } = grant
@@ -161,7 +169,8 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       assertGrantLive(grant, secondsOf(move))
       rules.assertExecutionLeft(grant)
       rules.assertClock(move)
-      const prepared = preparedOf(reservation, move)
+      const call = { kind: 'brokered', reservation, registration: null, record: null } as const
+      const prepared = preparedOf(call, move)
       begin(move, prepared)
       move.index.insert(prepared, ids.attemptId)
       move.holds.insert(reservation)
@@ -233,6 +242,18 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     })
   }
 
+  announce(command: AnnounceCommand): Promise<AdmissionOperation> {
+    return this.#commit('announced', move => approvals.announce(move, command))
+  }
+
+  submitApproval(command: ApprovalCommand): Promise<AdmissionOperation> {
+    return this.#commit('approval_submitted', move => approvals.submitApproval(move, command))
+  }
+
+  answerApproved(command: AnswerCommand): Promise<AdmissionOperation> {
+    return this.#commit('reserved', move => approvals.answerApproved(move, command))
+  }
+
   recover(): Promise<Recovered> {
     return this.#commit('recovered', recover)
   }
@@ -268,9 +289,4 @@ function load(move: SqliteMove, operationId: string): AdmissionOperation {
 
 function secondsOf(move: SqliteMove): number {
   return Math.floor(move.nowUnixMs / 1_000)
-}
-
-/** Until when the nonce may live on the boot clock, from this commit on. */
-function bootEndOf({ bootId, bootMs, nowUnixMs }: SqliteMove, { signed }: VerifiedNonce): BootEnd {
-  return { bootId, expiresBootMs: bootMs + signed.nonce.expires_at * 1_000 - nowUnixMs }
 }

@@ -4,6 +4,7 @@
 // Source: the admission store, its mutation fence and the budget holds of the kernel's wire.
 import type { AdmissionState } from '../protocol/admission-states.js'
 import type { AdminOperation } from '../protocol/administration.js'
+import type { GovernedApprovalToken } from '../protocol/approval-token.js'
 import type { Grant } from '../protocol/grant.js'
 import type { VerifiedNonce } from '../protocol/execution-nonce.js'
 import type { BrokerRecord } from '../protocol/kernel-rpc.js'
@@ -16,7 +17,14 @@ import type {
   Reconciliation,
 } from '../protocol/operation-rpc.js'
 import type { AttemptRegistration } from '../protocol/registration.js'
-import type { AdmissionOperation, Reservation, SealedRequest, StoredGrant } from './operation.js'
+import type { ProposalPins, ThresholdProposal } from '../protocol/threshold-proposal.js'
+import type {
+  AdmissionOperation,
+  Announcement,
+  Reservation,
+  SealedRequest,
+  StoredGrant,
+} from './operation.js'
 
 /** What a list is cut to: one caller's records, or everybody's. */
 export interface ListFilter {
@@ -38,6 +46,24 @@ export interface ReserveCommand {
   readonly issuer: PublicKey
   /** Most reservations with a live nonce at a time: a full store refuses, it never evicts. */
   readonly nonceCapacity: number
+}
+
+/** A request that has to wait for approvals: nothing is minted, the hold is set aside. */
+export interface AnnounceCommand {
+  readonly announcement: Announcement
+  readonly proposal: ThresholdProposal
+}
+
+/** An approver's word. */
+export interface ApprovalCommand {
+  readonly operationId: string
+  readonly approval: GovernedApprovalToken
+  readonly pins: ProposalPins
+}
+
+/** The answer to an approved request, minted when its host asked again. */
+export interface AnswerCommand extends ReserveCommand {
+  readonly pins: ProposalPins
 }
 
 export interface StartCommand {
@@ -87,6 +113,8 @@ export interface AdmissionStore {
   readClock(): Promise<ClockView>
   findRequest(namespaceDigest: string, requestId: string): Promise<AdmissionOperation | undefined>
   listOperations(filter: ListFilter): Promise<readonly AdmissionOperation[]>
+  /** What approvers said of an operation, the first word first. */
+  approvalsOf(operationId: string): Promise<readonly GovernedApprovalToken[]>
   /** Every operation that is not in a terminal state. */
   openOperations(): Promise<readonly AdmissionOperation[]>
   countByState(): Promise<readonly { readonly state: AdmissionState; readonly count: number }[]>
@@ -110,6 +138,12 @@ export interface AdmissionStore {
    * The same reservation again returns the operation as it stands; `request_binding_mismatch` otherwise.
    */
   reserve(command: ReserveCommand): Promise<AdmissionOperation>
+  /** Admits a request up to approval_required, with its hold; the same one again returns it as it stands. */
+  announce(command: AnnounceCommand): Promise<AdmissionOperation>
+  /** Records one word: a denial takes the operation back, the last approval that was missing approves it. */
+  submitApproval(command: ApprovalCommand): Promise<AdmissionOperation>
+  /** Makes an approved operation ready, with its nonce. */
+  answerApproved(command: AnswerCommand): Promise<AdmissionOperation>
   /** Keeps the exact request and its registration. The same registration again changes nothing. */
   retainRegistration(command: RetainCommand): Promise<AdmissionOperation>
   /** Captures the hold and commits the dispatch, once. A committed operation is returned as it stands. */

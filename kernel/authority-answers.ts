@@ -22,7 +22,7 @@ import { revocationIdsOf } from './dispatch-commit.js'
 import { faultFields } from './fault-fields.js'
 import type { KernelContext } from './kernel-context.js'
 import { assertGrantLive } from './liveness.js'
-import { type AdmissionOperation, brokeredCall } from './operation.js'
+import { type AdmissionOperation, announcementOf, brokeredCall } from './operation.js'
 
 type QueryOf<K extends AuthorityQuestion['kind']> = Extract<AuthorityQuestion, { kind: K }>['request']
 
@@ -120,8 +120,9 @@ async function revocation(context: KernelContext, query: QueryOf<'check_broker_r
  */
 async function holdState(context: KernelContext, query: HoldQuery): Promise<HoldState> {
   const operation = await context.store.findOperation(query.operationId)
-  if (operation === undefined || brokeredCall(operation).reservation.ids.holdId !== query.holdId)
-    return 'unknown'
+  if (operation === undefined || announcementOf(operation).ids.holdId !== query.holdId) return 'unknown'
+  // Nothing was minted for what waits for approvals: nobody can ask for it in good faith.
+  if (operation.call.kind === 'announced') return 'denied'
   if (!isSameHold(operation, query)) return 'denied'
   if (operation.state === 'compensated_before_dispatch') return 'reversed'
   if (operation.commit === null) return 'held'

@@ -7,6 +7,7 @@ import { parseStrictJson } from '../protocol/json.js'
 import { admitPublicKey, type PublicKey } from '../protocol/keys.js'
 import {
   MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS,
+  MAXIMUM_APPROVAL_IDENTIFIER_BYTES,
   MAXIMUM_APPROVALS,
   MAXIMUM_CLOCK_SKEW_SECONDS,
   MAXIMUM_CONFIGURATION_BYTES,
@@ -96,6 +97,21 @@ const administrators = also(
   { expected: 'a threshold of at most its keys' },
 )
 
+/** Whose word counts for grants that need approvals; the ids are for people. */
+const approverId = also(id, given => given.length <= MAXIMUM_APPROVAL_IDENTIFIER_BYTES, {
+  expected: `at most ${MAXIMUM_APPROVAL_IDENTIFIER_BYTES} characters`,
+})
+const approver = exactly({ approverId, publicKey })
+const approvers = also(
+  also(
+    list(approver, { max: MAXIMUM_APPROVALS, expected: `approvers, at most ${MAXIMUM_APPROVALS}` }),
+    given => new Set(given.map(({ publicKey: key }) => key)).size === given.length,
+    { expected: 'each approver key once' },
+  ),
+  given => new Set(given.map(each => each.approverId)).size === given.length,
+  { expected: 'each approver id once' },
+)
+
 const members = exactly({
   schema: word(KERNELD_CONFIG_SCHEMA),
   tenantScope: id,
@@ -108,7 +124,7 @@ const members = exactly({
   clients,
   broker,
   administrators,
-  approvers: list(uid, { max: 0, expected: 'an empty list: this kernel takes no approvals yet' }),
+  approvers,
   nonce: exactly({
     ttlSeconds: whole(1, MAXIMUM_NONCE_TTL_SECONDS),
     capacity: whole(1, MAXIMUM_NONCE_CAPACITY),

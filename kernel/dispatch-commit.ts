@@ -3,7 +3,7 @@
 // Source: the dispatch commit of the admission operation; the combined capture metadata of the kernel.
 import type { ProviderAttempt } from '../protocol/dispatch-commit.js'
 import { grantRevocationId, revocationSetDigest } from '../protocol/hold.js'
-import { type AdmissionOperation, brokeredCall, type DispatchCommit, type Reservation } from './operation.js'
+import { type AdmissionOperation, type Announcement, brokeredCall, type DispatchCommit } from './operation.js'
 
 /** One transport: the broker's socket, under the one key that its configuration pins. */
 const BROKER_TRANSPORT_ID = 'chio-broker'
@@ -28,7 +28,7 @@ export function revocationIdsOf(operation: AdmissionOperation): readonly string[
 }
 
 /** The attempt that a brokered operation announces, before the broker knows of it. */
-export function brokerAttemptOf({ binding, ids }: Reservation): ProviderAttempt {
+export function brokerAttemptOf({ binding, ids }: Announcement): ProviderAttempt {
   return {
     attempt_id: ids.attemptId,
     operation_id: binding.operation_id,

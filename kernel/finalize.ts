@@ -36,7 +36,7 @@ export async function retainedAttempt(
   operation: AdmissionOperation,
 ): Promise<RetainedAttempt | undefined> {
   const { operationId } = operation
-  const { registration } = brokeredCall(operation)
+  const { registration } = operation.call
   if (registration === null) return undefined
   const sealed = await context.store.findRetainedRequest(operationId)
   if (sealed === undefined) return undefined

@@ -20,6 +20,7 @@ import type {
 } from '../protocol/kernel-rpc.js'
 import { acceptClock, reconcile, showClock } from './administer-records.js'
 import { issueGrant, listGrants, revokeGrant, showGrant } from './administer-grants.js'
+import { listApprovals, showApproval, submitApproval, unanswered, viewOf } from './approvals.js'
 import { authorizeRegistration, signAction } from './authorize-registration.js'
 import { deadlineAfter } from '../system/deadline.js'
 import { explain } from './explain.js'
@@ -51,12 +52,17 @@ export class Kernel {
     this.#settlement = settlement
   }
 
-  async reserve(caller: Caller, request: RequestOf<'reserve'>): Promise<ReserveResult> {
-    const operation = await reserve(this.#context, caller, request)
-    if (operation.state === 'ready_to_dispatch') {
-      this.#settlement.schedule(operation)
-    }
-    return brokeredCall(operation).reservation.answer
+  /** @throws BrokerError `approval_required` while people decide; the same reserve goes on once they agreed. */
+  reserve(caller: Caller, request: RequestOf<'reserve'>): Promise<ReserveAnswer> {
+    const asked = async () => askedToReserve(request)
+    return decided(this.#context, caller, asked, async () => {
+      const operation = await reserve(this.#context, caller, request)
+      const { operationId, state } = operation
+      if (state === 'ready_to_dispatch' || state === 'approval_required') this.#settlement.schedule(operation)
+      if (operation.call.kind === 'announced') throw unanswered(operation)
+      const receipt = await answerReceipt(this.#context, operationId)
+      return { ...brokeredCall(operation).reservation.answer, receipt }
+    })
   }
 
   authorizeRegistration(
@@ -139,6 +145,42 @@ export class Kernel {
     const filter = { callerPublicKey: caller.callerPublicKey, limit }
     const operations = await this.#context.store.listOperations(filter)
     return { operations: await Promise.all(operations.map(operation => this.#sharedView(operation))) }
+  }
+
+  listApprovals(caller: Caller, { limit }: RequestOf<'approval_list'>): Promise<ResponseOf<'approval_list'>> {
+    return listApprovals(this.#context, caller, limit)
+  }
+
+  showApproval(
+    caller: Caller,
+    { operationId }: RequestOf<'approval_show'>,
+  ): Promise<ResponseOf<'approval_show'>> {
+    return showApproval(this.#context, caller, operationId)
+  }
+
+  async submitApproval(request: RequestOf<'approval_submit'>): Promise<ResponseOf<'approval_submit'>> {
+    const operation = await submitApproval(this.#context, request)
+    if (isTerminalState(operation.state)) this.#settlement.forget(operation.operationId)
+    return viewOf(this.#context, operation)
+  }
+
+  showReceipt(caller: Caller, name: RequestOf<'show_receipt'>): Promise<ResponseOf<'show_receipt'>> {
+    return showReceipt(this.#context, caller, name)
+  }
+
+  readLog(caller: Caller, page: RequestOf<'read_log'>): Promise<ResponseOf<'read_log'>> {
+    return readLog(this.#context, caller, page)
+  }
+
+  readCheckpoints(
+    caller: Caller,
+    page: RequestOf<'read_checkpoints'>,
+  ): Promise<ResponseOf<'read_checkpoints'>> {
+    return readCheckpoints(this.#context, caller, page)
+  }
+
+  sealLog(caller: Caller): Promise<ResponseOf<'seal_log'>> {
+    return sealLog(this.#context, caller)
   }
 
   async issueGrant(

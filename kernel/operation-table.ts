@@ -16,6 +16,9 @@ interface Call<K extends KernelOperationKind> {
 type Handlers = { readonly [K in KernelOperationKind]: (call: Call<K>) => Promise<ResponseOf<K>> }
 
 const HANDLERS: Handlers = {
+  approval_list: ({ caller, kernel, request }) => kernel.listApprovals(caller, request),
+  approval_show: ({ caller, kernel, request }) => kernel.showApproval(caller, request),
+  approval_submit: ({ kernel, request }) => kernel.submitApproval(request),
   accept_clock: ({ authorization, kernel, request }) => kernel.acceptClock(authorization, request),
   authorize_registration: ({ caller, kernel, request }) => kernel.authorizeRegistration(caller, request),
   authorize_release: ({ caller, kernel, request }) => kernel.authorizeRelease(caller, request),

@@ -3,7 +3,7 @@
 // Source: the operation view of the kernel's host socket.
 import { isTerminalState } from '../protocol/admission-states.js'
 import type { OperationView } from '../protocol/kernel-rpc.js'
-import { type AdmissionOperation, brokeredCall } from './operation.js'
+import { type AdmissionOperation, announcementOf } from './operation.js'
 import type { WaitReason } from './settle-operation.js'
 
 const MAXIMUM_ERROR_BYTES = 4_096
@@ -27,10 +27,9 @@ export function operationView(
   outlook: Outlook,
   sharing: readonly string[] = [],
 ): OperationView {
-  const { registration, reservation } = brokeredCall(operation)
-  const { ids, request } = reservation
+  const { ids, request } = announcementOf(operation)
   return {
-    attemptId: registration === null ? null : ids.attemptId,
+    attemptId: operation.call.registration === null ? null : ids.attemptId,
     createdAtUnixMs: operation.createdAtUnixMs,
     grantId: request.grantId,
     invocationId: request.invocationId,
@@ -49,11 +48,14 @@ export function operationView(
 function settlementText(operation: AdmissionOperation, reason: WaitReason | null): string {
   const { commit, state } = operation
   if (isTerminalState(state)) {
-    return brokeredCall(operation).record === null
+    return operation.call.record === null
       ? 'settled without a record: nothing was sent'
       : "settled by the broker's record"
   }
   if (reason !== null) return WAITS[reason]
+  if (state === 'approval_required') return 'awaits its approvals; given back at their deadline'
+  if (state === 'approval_reserved')
+    return 'approved; awaits that its host asks again; given back at the deadline'
   return commit === null
     ? 'awaits its start; given back once its nonce expires'
     : "awaits the broker's record; the kernel asks for it at the deadline"

@@ -13,7 +13,7 @@ import { BrokerError } from '../protocol/errors.js'
 import type { BrokerRecord } from '../protocol/kernel-rpc.js'
 import type { AttemptRegistration } from '../protocol/registration.js'
 import * as rules from './move-rules.js'
-import type { AdmissionOperation, DispatchCommit, Reservation } from './operation.js'
+import type { AdmissionOperation, DispatchCommit, OperationCall, Reservation } from './operation.js'
 import { assertConsistent } from './operation-document.js'
 import type { SqliteMove } from './sqlite/move.js'
 
@@ -30,17 +30,20 @@ export interface Milestone {
   readonly lastError?: string | null
   readonly record?: BrokerRecord
   readonly registration?: AttemptRegistration
+  /** The answer of a call that waited for its approvals. */
+  readonly reservation?: Reservation
 }
 
 export const stepsTo = (...states: readonly AdmissionState[]): Step[] => states.map(to => ({ to }))
 
 /** An operation as `operations.insert` takes it. */
-export function preparedOf(reservation: Reservation, move: SqliteMove): AdmissionOperation {
+export function preparedOf(call: OperationCall, move: SqliteMove): AdmissionOperation {
+  const { reservation } = call
   return {
     operationId: reservation.binding.operation_id,
     attachments: {},
     binding: reservation.binding,
-    call: { kind: 'brokered', reservation, registration: null, record: null },
+    call,
     callerPublicKey: reservation.request.callerPublicKey,
     commit: null,
     createdAtUnixMs: move.nowUnixMs,
@@ -112,7 +115,7 @@ function stepped(operation: AdmissionOperation, { attach = {}, commit, to }: Ste
 
 function withMilestone(operation: AdmissionOperation, milestone: Milestone): AdmissionOperation {
   const { lastError, record: given, registration } = milestone
-  const { call } = operation
+  const call = answeredCall(operation.call, milestone.reservation)
   if (registration !== undefined && call.registration !== null) refuseAgain('registration')
   if (given !== undefined && call.record !== null) refuseAgain('record')
   return {
@@ -120,6 +123,12 @@ function withMilestone(operation: AdmissionOperation, milestone: Milestone): Adm
     call: { ...call, registration: registration ?? call.registration, record: given ?? call.record },
     lastError: lastError ?? operation.lastError,
   }
+}
+
+function answeredCall(call: OperationCall, reservation: Reservation | undefined): OperationCall {
+  if (reservation === undefined) return call
+  if (call.kind === 'brokered') refuseAgain('answer')
+  return { ...call, kind: 'brokered', reservation }
 }
 
 function record(

@@ -13,13 +13,13 @@ import { type BrokerRecord, ReserveRequest, ReserveResult } from '../protocol/ke
 import { AttemptIds, type AttemptRegistration } from '../protocol/registration.js'
 import { Count, UnixMs } from '../protocol/unix-time.js'
 
-/** Fixed by the first reserve and never changed: the same reserve is answered from it. */
-export const Reservation = object({
-  answer: ReserveResult,
-  binding: OperationBinding,
-  ids: AttemptIds,
-  request: ReserveRequest,
-})
+const announced = { binding: OperationBinding, ids: AttemptIds, request: ReserveRequest }
+/** What a request commits to, before anything was minted for it. */
+export const Announcement = object(announced)
+export type Announcement = Infer<typeof Announcement>
+
+/** Fixed once it is answered and never changed: the same reserve is answered from it. */
+export const Reservation = object({ ...announced, answer: ReserveResult })
 export type Reservation = Infer<typeof Reservation>
 
 /** Fixed by the one start: the captured hold, and under which owner it was captured. */
@@ -44,8 +44,14 @@ export interface BrokeredCall {
   readonly record: BrokerRecord | null
 }
 
+/** A brokered call that waits for its approvals: it has no capability and no nonce yet, and nothing to start with. */
+export interface AnnouncedCall extends Pick<BrokeredCall, 'record' | 'registration'> {
+  readonly kind: 'announced'
+  readonly reservation: Announcement
+}
+
 /** What an operation is about. Whoever needs a brokered one asks `brokeredCall`. */
-export type OperationCall = BrokeredCall
+export type OperationCall = AnnouncedCall | BrokeredCall
 
 export interface AdmissionOperation {
   readonly operationId: string
@@ -65,12 +71,17 @@ export interface AdmissionOperation {
   readonly lastError: string | null
 }
 
+/** What was announced, whether it was answered or still waits. */
+export function announcementOf({ call }: AdmissionOperation): Announcement {
+  return call.reservation
+}
+
 /** @throws BrokerError `operation_state` when the operation is not one that the broker carries out. */
 export function brokeredCall({ call, operationId }: AdmissionOperation): BrokeredCall {
   if (call.kind === 'brokered') return call
   throw new BrokerError(
     'operation_state',
-    `operation ${operationId} refused: expected one that the broker carries out, got another kind; inspect it`,
+    `operation ${operationId} refused: expected one that the broker can carry out, got one that waits for approvals or is of another kind; inspect it`,
     { operationId },
   )
 }

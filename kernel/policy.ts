@@ -5,7 +5,7 @@ import { sha256Hex } from '../protocol/digest.js'
 
 const POLICY_TEXT =
   'chio.kernel-policy.v1: one live grant of the caller; one execution held before start and captured by it; ' +
-  'one capability for the exact body; one execution nonce; no approval'
+  'one capability for the exact body; one execution nonce; as many approvals of the exact request as the grant asks'
 
 /** Enters every operation id: another policy makes another operation. */
 export const POLICY_HASH = sha256Hex(Buffer.from(POLICY_TEXT, 'utf8'))

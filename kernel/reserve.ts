@@ -9,13 +9,15 @@ import { domainDigestHex } from '../protocol/digest.js'
 import { BrokerError } from '../protocol/errors.js'
 import { verifyNonce } from '../protocol/execution-nonce.js'
 import { authorityMetadataDigest, revocationAuthorityDomain } from '../protocol/hold.js'
-import { ReserveRequest, type ReserveResult } from '../protocol/kernel-rpc.js'
-import { canonicalQuotas, deriveAttemptIds } from '../protocol/registration.js'
+import { CommittedRequest, type ReserveRequest, type ReserveResult } from '../protocol/kernel-rpc.js'
+import { type AttemptIds, canonicalQuotas, deriveAttemptIds } from '../protocol/registration.js'
+import type { ReserveCommand } from './admission-store.js'
+import { proposalPins, proposeApproval } from './approvals.js'
 import type { Caller, KernelContext } from './kernel-context.js'
 import { assertGrantLive } from './liveness.js'
 import { capabilityIdOf, mintCapability, mintNonce } from './mint.js'
 import { sameOperation } from './move-rules.js'
-import type { AdmissionOperation, StoredGrant } from './operation.js'
+import { type AdmissionOperation, type Announcement, announcementOf, type StoredGrant } from './operation.js'
 import { POLICY_HASH, PROOF_NONCE_TTL_SECONDS } from './policy.js'
 
 /** @throws BrokerError with the grant's, the binding's or the nonce's code; nothing was changed then. */
@@ -31,30 +33,55 @@ export async function reserve(
   const binding = bind(context, grant, request)
   const { operation_id: operationId, request_namespace_digest, request_id } = binding
   const known = await context.store.findRequest(request_namespace_digest, request_id)
-  if (known !== undefined) return sameOperation(known, operationId)
+  if (known !== undefined) return goOn(context, grant, sameOperation(known, operationId), request)
   const nowUnixSeconds = unixSeconds(context.clock)
   assertGrantLive(grant, nowUnixSeconds)
   checkBounds(grant, request)
   checkProofTime(request, context.config.clockSkewSeconds, nowUnixSeconds)
-  const reservation = {
-    answer: mintAnswer(context, grant, { operationId, request }, nowUnixSeconds),
-    binding,
-    ids: deriveAttemptIds(
-      {
-        brokerCapabilityId: capabilityIdOf(operationId),
-        invocationId: request.invocationId,
-        proofNonce: request.proofNonce,
-        requestDigest: request.requestDigest,
-      },
-      operationId,
-    ),
-    request,
+  const announcement = { binding, ids: idsOf(operationId, request), request }
+  if (grant.grant.requiredApprovals > 0) {
+    const proposal = proposeApproval(context, grant, announcement, nowUnixSeconds)
+    return context.store.announce({ announcement, proposal })
   }
+  return context.store.reserve(minted(context, grant, announcement, nowUnixSeconds))
+}
+
+/** A request that is known: an approved one is answered now, with the proof's new time; every other as it stands. */
+async function goOn(
+  context: KernelContext,
+  grant: StoredGrant,
+  known: AdmissionOperation,
+  request: ReserveRequest,
+): Promise<AdmissionOperation> {
+  if (known.state !== 'approval_reserved') return known
+  const nowUnixSeconds = unixSeconds(context.clock)
+  assertGrantLive(grant, nowUnixSeconds)
+  checkProofTime(request, context.config.clockSkewSeconds, nowUnixSeconds)
+  const command = minted(context, grant, { ...announcementOf(known), request }, nowUnixSeconds)
+  return context.store.answerApproved({ ...command, pins: proposalPins(context) })
+}
+
+function idsOf(operationId: string, request: ReserveRequest): AttemptIds {
+  const { invocationId, proofNonce, requestDigest } = request
+  const brokerCapabilityId = capabilityIdOf(operationId)
+  return deriveAttemptIds({ brokerCapabilityId, invocationId, proofNonce, requestDigest }, operationId)
+}
+
+/** The answer to an announced request, with its nonce as the store takes it. */
+function minted(
+  context: KernelContext,
+  grant: StoredGrant,
+  announcement: Announcement,
+  nowUnixSeconds: number,
+): ReserveCommand {
+  const { operation_id: operationId } = announcement.binding
+  const answer = mintAnswer(context, grant, { operationId, request: announcement.request }, nowUnixSeconds)
   const issuer = context.keys.kernel.publicKey
-  const { executionNonce } = reservation.answer
+  const { executionNonce } = answer
   const boundTo = executionNonce.nonce.bound_to
   const nonce = verifyNonce(executionNonce, { boundTo, issuer, nowUnixSeconds, operationId })
-  return context.store.reserve({ issuer, nonce, nonceCapacity: context.config.nonce.capacity, reservation })
+  const reservation = { ...announcement, answer }
+  return { issuer, nonce, nonceCapacity: context.config.nonce.capacity, reservation }
 }
 
 /** Another caller's grant is answered as one that does not exist. */
@@ -67,7 +94,9 @@ async function ownGrant(context: KernelContext, request: ReserveRequest): Promis
   throw new BrokerError('grant_unknown', 'grant refused: expected one of yours that this kernel holds')
 }
 
+/** When the proof is signed is no part of what is committed to: people may take longer than a proof lives. */
 function bind(context: KernelContext, stored: StoredGrant, request: ReserveRequest): OperationBinding {
+  const { proofIssuedAtUnixSeconds: _issued, ...committed } = request
   return bindOperation({
     authorizationCapabilityHash: stored.digest,
     capabilityId: stored.grant.grantId,
@@ -77,8 +106,8 @@ function bind(context: KernelContext, stored: StoredGrant, request: ReserveReque
     policyHash: POLICY_HASH,
     request: {
       action_parameter_hash: request.requestDigest,
-      immutable_request_hash: domainDigestHex('chio.kernel-reserve.v1', encode(ReserveRequest, request)),
-      participant_requirements: BROKERED_REQUIREMENTS,
+      immutable_request_hash: domainDigestHex('chio.kernel-reserve.v1', encode(CommittedRequest, committed)),
+      participant_requirements: { ...BROKERED_REQUIREMENTS, approval: stored.grant.requiredApprovals > 0 },
     },
     requestId: request.invocationId,
     tenantId: context.config.tenantScope,

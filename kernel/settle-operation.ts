@@ -35,6 +35,8 @@ function again(reason: WaitReason): Settled {
 export async function settleOperation(context: KernelContext, operationId: string): Promise<Settled> {
   const operation = await context.store.findOperation(operationId)
   if (operation === undefined || isTerminalState(operation.state)) return SETTLED
+  if (operation.call.kind === 'announced')
+    return compensate(context, operation, 'not approved, or not asked for again, by the deadline')
   const attempt = await retainedAttempt(context, operation)
   // Without a retained request nothing was ever signed: the broker cannot know of it.
   if (attempt === undefined) return compensate(context, operation, 'nonce expired before the registration')

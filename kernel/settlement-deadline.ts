@@ -17,6 +17,14 @@ export function dueInMs(operation: AdmissionOperation, nowUnixMs: number): numbe
 }
 
 function intervalOf(operation: AdmissionOperation): { fromUnixMs: number; intervalMs: number } {
+  const proposal = operation.attachments.threshold_proposal?.body
+  if (operation.call.kind === 'announced' && proposal !== undefined) {
+    const { proposalCreatedAt, proposalDeadline } = proposal
+    return {
+      fromUnixMs: proposalCreatedAt * MS_PER_SECOND,
+      intervalMs: (proposalDeadline - proposalCreatedAt) * MS_PER_SECOND,
+    }
+  }
   const { answer, request } = brokeredCall(operation).reservation
   if (operation.commit === null || isBeforeDispatch(operation.state)) {
     const { expires_at, issued_at } = answer.executionNonce.nonce

@@ -105,6 +105,8 @@ export const ERROR_CODES = {
   ),
   grant_exceeded: row('authorization_denied', 1, 'keep the request within the bounds of the grant'),
   approval_required: row('authorization_denied', 75, 'ask its approvers, then repeat it: chio approval list'),
+  approval_unavailable: row('authorization_denied', 1, "name enough approvers in the kernel's configuration"),
+  approval_denied: row('authorization_denied', 1, 'an approver said no: ask why before you ask again'),
   approval_mismatch: row(
     'authorization_denied',
     1,
@@ -131,11 +133,7 @@ export const ERROR_CODES = {
     1,
     'stop and report this: the kernel attached to an operation what it does not support',
   ),
-  attachment_missing: row(
-    null,
-    1,
-    'stop and report this: the kernel tried a move without what it rests on',
-  ),
+  attachment_missing: row(null, 1, 'stop and report this: the kernel tried a move without what it rests on'),
   stale_version: row('conflict', 1, 'reread the operation, then choose its next move: chio operation show'),
   clock_jumped: row('clock', 1, 'correct the system clock, or sign that it is right: chio clock accept'),
   execution_nonce_schema: row(

@@ -22,6 +22,7 @@ import { sha256Hex } from './digest.js'
 import { BrokerError } from './errors.js'
 import { admitPublicKey } from './keys.js'
 import {
+  MAXIMUM_APPROVALS,
   MAXIMUM_BODY_BYTES,
   MAXIMUM_HEADER_COUNT,
   MAXIMUM_HEADER_NAME_BYTES,
@@ -54,6 +55,8 @@ export const Grant = object({
   maximumResponseBytes: integer({ min: 1, max: MAXIMUM_RESPONSE_BYTES }),
   maximumTimeoutMs: integer({ min: 1, max: MAXIMUM_TIMEOUT_MS }),
   placement: CredentialPlacement,
+  /** Approvers who have to agree to each operation; 0 where nobody is asked. */
+  requiredApprovals: integer({ min: 0, max: MAXIMUM_APPROVALS }),
   schema: literal(GRANT_SCHEMA),
   tenantScope: identifier(),
 })

@@ -18,6 +18,7 @@ import {
 } from './codec.js'
 import { AdmissionOperationDocument } from './admission-document.js'
 import { AdminAuthorization } from './administration.js'
+import { ApprovalCase, ApprovalList, ApprovalSubmission, ApprovalView } from './approval-rpc.js'
 import { SignedBrokerCapability } from './capability.js'
 import { BrokerExecuteRequest } from './execute-request.js'
 import { SignedExecutionNonce } from './execution-nonce.js'
@@ -46,19 +47,21 @@ import { Count, UnixMs, UnixSeconds } from './unix-time.js'
 export const KERNEL_RPC_SCHEMA = 'chio.kernel-rpc.v1'
 export const KERNEL_RPC_RESPONSE_SCHEMA = 'chio.kernel-rpc-response.v1'
 
-/** The proof that the host will sign, and the digests of the request, fixed before anything is minted. */
-export const ReserveRequest = object({
+const announced = {
   bodyBytes: integer({ min: 0, max: MAXIMUM_BODY_BYTES }),
   bodySha256: digest(),
   callerPublicKey: publicKeyHex(),
   grantId: identifier(128),
   invocationId: identifier(),
-  proofIssuedAtUnixSeconds: UnixSeconds,
   proofNonce: text({ minBytes: MINIMUM_NONCE_BYTES, maxBytes: MAXIMUM_NONCE_BYTES }),
   requestDigest: digest(),
   responseLimitBytes: integer({ min: 1, max: MAXIMUM_RESPONSE_BYTES }),
   timeoutMs: integer({ min: 1, max: MAXIMUM_TIMEOUT_MS }),
-})
+}
+/** What a request commits to for good. When its proof is signed may change while people decide. */
+export const CommittedRequest = object(announced)
+/** The proof that the host will sign, and the digests of the request, fixed before anything is minted. */
+export const ReserveRequest = object({ ...announced, proofIssuedAtUnixSeconds: UnixSeconds })
 export type ReserveRequest = Infer<typeof ReserveRequest>
 
 export const ReserveResult = object({
@@ -133,6 +136,9 @@ export const GrantReference = object({ grantId: identifier(128) })
 export const ListRequest = object({ limit: integer({ min: 1, max: 1_000 }) })
 
 export const KernelOperation = tagged('kind', {
+  approval_list: object({ request: ListRequest }),
+  approval_show: object({ request: OperationReference }),
+  approval_submit: object({ request: ApprovalSubmission }),
   accept_clock: object({ request: AcceptClock }),
   authorize_registration: object({ request: AuthorizeRegistrationRequest }),
   authorize_release: object({ request: OperationReference }),
@@ -180,6 +186,9 @@ export const KernelStatus = object({
 export type KernelStatus = Infer<typeof KernelStatus>
 
 export const KernelResult = tagged('kind', {
+  approval_list: object({ response: ApprovalList }),
+  approval_show: object({ response: ApprovalCase }),
+  approval_submit: object({ response: ApprovalView }),
   accept_clock: object({ response: object({ commitIndex: Count }) }),
   authorize_registration: object({ response: AuthorizeRegistrationResult }),
   authorize_release: object({ response: ReleaseResult }),
@@ -205,6 +214,8 @@ export type KernelResult = Infer<typeof KernelResult>
 /** A refusal: the stable code, and a sentence for the host or administrator that asked. */
 export const KernelRefusal = object({
   code: text({ minBytes: 1, maxBytes: 64 }),
+  /** The operation that is meant, where one is: the caller may have to come back to it. */
+  operationId: nullable(digest()),
   outcome: oneOf('completed', 'not_started', 'unknown'),
   sentence: text({ minBytes: 1, maxBytes: 2_048 }),
 })

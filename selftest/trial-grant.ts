@@ -75,6 +75,7 @@ function trialGrant(trial: Trial, wanted: TrialGrant, tenantScope: string): Gran
     maximumResponseBytes: 16_384,
     maximumTimeoutMs: 5_000,
     placement: PLACEMENT,
+    requiredApprovals: 0,
     schema: GRANT_SCHEMA,
     tenantScope,
   }

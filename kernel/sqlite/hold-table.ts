@@ -2,7 +2,7 @@
 // Must never: forget a hold or end it twice: the table refuses both by itself.
 // Source: budget holds of the kernel's wire (authorize, capture, reverse).
 import type { Transaction } from '../../store/transaction.js'
-import { type AdmissionOperation, brokeredCall, type Reservation } from '../operation.js'
+import type { AdmissionOperation, Announcement } from '../operation.js'
 import type { Moment } from './owner-table.js'
 import { insertRow } from './row-documents.js'
 
@@ -24,7 +24,7 @@ export class HoldTable {
     this.#moment = moment
   }
 
-  insert({ binding, ids, request }: Reservation): void {
+  insert({ binding, ids, request }: Announcement): void {
     const owner = [binding.operation_id, request.grantId]
     const events = [ids.authorizeEventId, ids.captureEventId, ids.reverseEventId]
     const { commitIndex } = this.#moment.head
@@ -37,10 +37,6 @@ export class HoldTable {
     const end = `UPDATE holds SET state = ?, commit_index = ? WHERE operation_id = ? AND state = 'reserved'`
     this.#tx.changeOne(end, state, this.#moment.head.commitIndex, operation.operationId)
     const give = 'UPDATE grants SET held = held - 1, captured = captured + ? WHERE grant_id = ?'
-    this.#tx.changeOne(
-      give,
-      state === 'captured' ? 1 : 0,
-      brokeredCall(operation).reservation.request.grantId,
-    )
+    this.#tx.changeOne(give, state === 'captured' ? 1 : 0, operation.binding.capability_id)
   }
 }

@@ -5,6 +5,7 @@ import { anchoredAt, type ClockReading } from '../trusted-clock.js'
 import type { Transaction } from '../../store/transaction.js'
 import { AdministrationTables } from './administration-tables.js'
 import { BudgetTables } from './budget-tables.js'
+import { ApprovalTables } from './approval-tables.js'
 import { GrantTables } from './grant-tables.js'
 import { HoldTable } from './hold-table.js'
 import { NonceTables } from './nonce-tables.js'
@@ -24,6 +25,7 @@ export class SqliteMove implements Moment {
   readonly owner: Owner
   readonly administration: AdministrationTables
   readonly budgets: BudgetTables
+  readonly approvals: ApprovalTables
   readonly grants: GrantTables
   readonly holds: HoldTable
   readonly nonces: NonceTables
@@ -42,6 +44,7 @@ export class SqliteMove implements Moment {
     this.owner = moment.owner
     this.administration = new AdministrationTables(tx)
     this.budgets = new BudgetTables(tx, moment)
+    this.approvals = new ApprovalTables(tx, moment)
     this.grants = new GrantTables(tx, moment)
     this.holds = new HoldTable(tx, moment)
     this.nonces = new NonceTables(tx, moment)

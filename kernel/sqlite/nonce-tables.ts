@@ -42,6 +42,11 @@ export interface BootEnd {
   readonly expiresBootMs: number
 }
 
+/** Until when a nonce may live on the boot clock, from this moment on. */
+export function bootEndOf({ bootId, bootMs, nowUnixMs }: Moment, { signed }: VerifiedNonce): BootEnd {
+  return { bootId, expiresBootMs: bootMs + signed.nonce.expires_at * 1_000 - nowUnixMs }
+}
+
 interface NonceRow {
   readonly reservation: Uint8Array
   readonly reservation_digest: string

@@ -13,6 +13,7 @@ import type { SqlValue, Transaction } from '../../store/transaction.js'
 import type { ListFilter } from '../admission-store.js'
 import {
   type AdmissionOperation,
+  Announcement,
   DispatchCommit,
   type OperationCall,
   Reservation,
@@ -43,7 +44,7 @@ CREATE TABLE retained_requests (operation_id TEXT PRIMARY KEY REFERENCES operati
 ${appendOnly('history')}`
 
 const MOVE = `UPDATE operations SET state = ?, version = ?, settled = ?, updated_at_unix_ms = ?,
-  attachments = ?, lease_epoch = ?,
+  attachments = ?, lease_epoch = ?, call = coalesce(?, call),
   registration = coalesce(?, registration), dispatch_commit = coalesce(?, dispatch_commit),
   record = coalesce(?, record), last_error = coalesce(?, last_error)
   WHERE operation_id = ? AND version = ? AND state = ?`
@@ -166,7 +167,8 @@ export class OperationTables extends OperationReads {
     ]
     const settled = STATE_FACTS[is.state].terminal ? 1 : 0
     const facts = [is.state, is.version, settled, is.updatedAtUnixMs]
-    const attached = [encode(AdmissionAttachments, is.attachments), is.leaseEpoch]
+    const answered = is.call.kind === was.call.kind ? null : encode(Call, callDocument(is.call))
+    const attached = [encode(AdmissionAttachments, is.attachments), is.leaseEpoch, answered]
     const old = [was.operationId, was.version, was.state]
     if (this.#tx.run(MOVE, ...facts, ...attached, ...documents, ...old) !== 1) refuseStale(was)
     if (is.state !== was.state) {
@@ -195,10 +197,24 @@ function refuseStale({ operationId, version }: AdmissionOperation): never {
 }
 
 /** What is fixed by the reserve, of every kind of call. */
-const Call = tagged('kind', { brokered: Reservation })
+const Call = tagged('kind', { announced: Announcement, brokered: Reservation })
 
-function callDocument({ kind, reservation }: OperationCall): Infer<typeof Call> {
-  return { kind, ...reservation }
+function callDocument(call: OperationCall): Infer<typeof Call> {
+  if (call.kind === 'announced') return { kind: 'announced', ...call.reservation }
+  return { kind: 'brokered', ...call.reservation }
+}
+
+/** A call as its row holds it, with what its milestones added. */
+function callOf(
+  document: Infer<typeof Call>,
+  added: Pick<OperationCall, 'record' | 'registration'>,
+): OperationCall {
+  if (document.kind === 'announced') {
+    const { kind, ...reservation } = document
+    return { kind, reservation, ...added }
+  }
+  const { kind, ...reservation } = document
+  return { kind, reservation, ...added }
 }
 
 const calls = new RememberedDocuments(Call)
@@ -208,23 +224,21 @@ const commits = new RememberedDocuments(DispatchCommit)
 
 function operationOf(row: OperationRow): AdmissionOperation {
   const { operation_id: operationId } = row
-  const { kind, ...reservation } = calls.read(operationId, row.call)
+  const document = calls.read(operationId, row.call)
   return {
     operationId,
     attachments: attachments.read(operationId, row.attachments),
-    binding: reservation.binding,
+    binding: document.binding,
     leaseEpoch: row.lease_epoch,
-    callerPublicKey: reservation.request.callerPublicKey,
+    callerPublicKey: document.request.callerPublicKey,
     state: row.state,
     version: row.version,
     createdAtUnixMs: row.created_at_unix_ms,
     updatedAtUnixMs: row.updated_at_unix_ms,
-    call: {
-      kind,
-      reservation,
+    call: callOf(document, {
       registration: registrations.readOptional(operationId, row.registration),
       record: readOptionalDocument(BrokerRecord, row.record),
-    },
+    }),
     commit: commits.readOptional(operationId, row.dispatch_commit),
     lastError: row.last_error,
   }

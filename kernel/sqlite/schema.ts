@@ -4,6 +4,7 @@
 import type { StoreSchema } from '../../store/schema.js'
 import { ADMINISTRATION_SQL } from './administration-tables.js'
 import { BUDGET_SQL } from './budget-tables.js'
+import { APPROVAL_SQL } from './approval-tables.js'
 import { CLOCK_SQL } from './clock-row.js'
 import { GRANT_SQL } from './grant-tables.js'
 import { HOLD_SQL } from './hold-table.js'
@@ -26,6 +27,7 @@ export const KERNEL_STORE_SCHEMA: StoreSchema = {
     RECONCILIATION_SQL,
     HOLD_SQL,
     NONCE_SQL,
+    APPROVAL_SQL,
     ADMINISTRATION_SQL,
     BUDGET_SQL,
     OUTCOME_SQL,

@@ -8,6 +8,7 @@ import { type ClockJudgement, type ClockReading, judgeClock } from '../trusted-c
 import { uuidV7 } from '../uuid-v7.js'
 import { AdministrationReads } from './administration-tables.js'
 import { readClock, writeClock } from './clock-row.js'
+import { ApprovalReads } from './approval-tables.js'
 import { GrantReads } from './grant-tables.js'
 import { SqliteMove } from './move.js'
 import { OperationIndexReads } from './operation-index.js'
@@ -41,6 +42,7 @@ export class SqliteAdmissionTables {
   readonly storeId: string
   readonly owner: Owner
   readonly administration: AdministrationReads
+  readonly approvals: ApprovalReads
   readonly grants: GrantReads
   readonly index: OperationIndexReads
   readonly operations: OperationReads
@@ -52,6 +54,7 @@ export class SqliteAdmissionTables {
     this.storeId = store.storeId
     this.owner = owner
     this.administration = new AdministrationReads(store)
+    this.approvals = new ApprovalReads(store)
     this.grants = new GrantReads(store)
     this.index = new OperationIndexReads(store)
     this.operations = new OperationReads(store)

@@ -24,6 +24,7 @@ import * as registration from '../../protocol/registration.js'
 import * as status from '../../protocol/status.js'
 import * as unixTime from '../../protocol/unix-time.js'
 import * as aggregateBudget from '../../protocol/aggregate-budget.js'
+import * as approvalRpc from '../../protocol/approval-rpc.js'
 import * as approvalToken from '../../protocol/approval-token.js'
 import * as capabilityToken from '../../protocol/capability-token.js'
 import * as constraint from '../../protocol/constraint.js'
@@ -65,6 +66,7 @@ const MODULES: readonly object[] = [
   status,
   unixTime,
   aggregateBudget,
+  approvalRpc,
   approvalToken,
   capabilityToken,
   constraint,

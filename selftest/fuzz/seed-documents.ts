@@ -168,7 +168,12 @@ function kernelDocuments(of: Frozen): JsonValue[] {
     result: { kind, response },
     schema: 'chio.kernel-rpc-response.v1',
   }))
-  const refusal = { code: 'conflict', outcome: 'not_started', sentence: 'refused: expected x, got y' }
+  const refusal = {
+    code: 'conflict',
+    operationId: DIGEST,
+    outcome: 'not_started',
+    sentence: 'refused: expected x, got y',
+  }
   return [
     ...requests,
     ...responses,
@@ -289,5 +294,6 @@ function admission(): JsonValue[] {
     request_id: 'invocation-own',
     request_namespace_digest: DIGEST,
   }
-  return [binding, { approverId: 'lead', publicKey: DIGEST }]
+  const { proofIssuedAtUnixSeconds: _issued, ...committed } = RESERVE_REQUEST
+  return [binding, { approverId: 'lead', publicKey: DIGEST }, committed]
 }

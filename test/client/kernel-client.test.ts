@@ -80,19 +80,30 @@ describe('a call to the kernel', () => {
     answers = () => ({
       refusal: {
         code: 'grant_revoked',
+        operationId: OPERATION_ID,
         outcome: 'not_started',
+        receipt: null,
         sentence: 'grant refused: expected one that lives',
       },
     })
     expect(await refusalOf(ask)).toMatchObject({
       code: 'grant_revoked',
+      operationId: OPERATION_ID,
       outcome: 'not_started',
       message: 'grant refused: expected one that lives',
     })
   })
 
   test('takes a code of tomorrow for a denial, and keeps its sentence', async () => {
-    answers = () => ({ refusal: { code: 'of_tomorrow', outcome: 'unknown', sentence: 'something new' } })
+    answers = () => ({
+      refusal: {
+        code: 'of_tomorrow',
+        operationId: null,
+        outcome: 'unknown',
+        receipt: null,
+        sentence: 'something new',
+      },
+    })
     expect(await refusalOf(ask)).toMatchObject({
       code: 'authorization_denied',
       outcome: 'unknown',

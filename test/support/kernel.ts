@@ -15,6 +15,7 @@ import { encode } from '../../protocol/codec.js'
 import { Grant } from '../../protocol/grant.js'
 import { GrantReference } from '../../protocol/kernel-rpc.js'
 import { type SigningKey, signingKey } from '../../protocol/keys.js'
+import type { EligibleApprover } from '../../protocol/threshold-proposal.js'
 import { temporaryFolder } from './temporary-folder.js'
 
 export const TENANT = 'tenant-of-tests'
@@ -34,6 +35,7 @@ export interface TestKernelOptions {
   readonly records?: BrokerRecords
   readonly nonce?: { readonly ttlSeconds: number; readonly capacity: number }
   readonly atCutpoint?: (name: string) => void
+  readonly approvers?: readonly EligibleApprover[]
   readonly onSharedArguments?: 'refuse' | 'warn'
   /** Null: this process is listed as an administrator without a caller key. */
   readonly callerPublicKey?: string | null
@@ -89,7 +91,7 @@ export function kernelConfig(
       keys: [parts.administrator.publicKey],
       maximumTokenLifetimeSeconds: 600,
     },
-    approvers: [],
+    approvers: parts.approvers ?? [],
     nonce: parts.nonce ?? { ttlSeconds: 30, capacity: 16_384 },
     durableMode: 'side_effecting',
     clockSkewSeconds: 5,
@@ -211,6 +213,7 @@ export function grantFor(
     maximumResponseBytes: 65_536,
     maximumTimeoutMs: 10_000,
     placement: { kind: 'bearer_authorization' },
+    requiredApprovals: 0,
     schema: 'chio.kernel-grant.v1',
     tenantScope: TENANT,
     ...given,

@@ -49,6 +49,7 @@ export const grant: Grant = {
   maximumResponseBytes: 65_536,
   maximumTimeoutMs: 30_000,
   placement: { kind: 'bearer_authorization' },
+  requiredApprovals: 0,
   schema: 'chio.kernel-grant.v1',
   tenantScope: TENANT,
 }

@@ -2,6 +2,12 @@
 // approval, made from fixed seeds and times. They are frozen with the other own documents.
 // Must never hold a real secret.
 import { signFamilyBudget } from '../../protocol/aggregate-budget.js'
+import {
+  ApprovalCase,
+  ApprovalList,
+  ApprovalSubmission,
+  type ApprovalView,
+} from '../../protocol/approval-rpc.js'
 import { GovernedApprovalToken, signApproval } from '../../protocol/approval-token.js'
 import { CapabilityToken, capabilityTokenHash } from '../../protocol/capability-token.js'
 import type { Codec } from '../../protocol/codec.js'
@@ -136,6 +142,23 @@ const call: ToolCallRequest = {
   type: 'tool_call_request',
 }
 
+const view: ApprovalView = {
+  approved: 1,
+  deadlineUnixSeconds: NOW + 900,
+  grantId: 'grant-own',
+  invocationId: 'invocation-own',
+  operationId: OPERATION_ID,
+  required: 2,
+  state: 'approval_required',
+}
+const waiting: ApprovalCase = {
+  approvers,
+  intent,
+  proposal,
+  spoken: [{ approverId: 'security', decision: 'approved' }],
+  view,
+}
+
 /** Tokens and approvals, to be frozen. */
 export function tokenDocuments(): readonly {
   readonly name: string
@@ -148,6 +171,13 @@ export function tokenDocuments(): readonly {
     { name: 'governed-intent', codec: GovernedIntent, value: intent },
     { name: 'threshold-proposal', codec: ThresholdProposal, value: proposal },
     { name: 'approval-token', codec: GovernedApprovalToken, value: approval },
+    { name: 'approval-case', codec: ApprovalCase, value: waiting },
+    { name: 'approval-list', codec: ApprovalList, value: { approvals: [view] } },
+    {
+      name: 'approval-submission',
+      codec: ApprovalSubmission,
+      value: { approval, operationId: OPERATION_ID },
+    },
     { name: 'tool-call-request', codec: ToolCallRequest, value: call },
   ]
 }
