@@ -53,16 +53,12 @@ export class Kernel {
   }
 
   /** @throws BrokerError `approval_required` while people decide; the same reserve goes on once they agreed. */
-  reserve(caller: Caller, request: RequestOf<'reserve'>): Promise<ReserveAnswer> {
-    const asked = async () => askedToReserve(request)
-    return decided(this.#context, caller, asked, async () => {
-      const operation = await reserve(this.#context, caller, request)
-      const { operationId, state } = operation
-      if (state === 'ready_to_dispatch' || state === 'approval_required') this.#settlement.schedule(operation)
-      if (operation.call.kind === 'announced') throw unanswered(operation)
-      const receipt = await answerReceipt(this.#context, operationId)
-      return { ...brokeredCall(operation).reservation.answer, receipt }
-    })
+  async reserve(caller: Caller, request: RequestOf<'reserve'>): Promise<ReserveResult> {
+    const operation = await reserve(this.#context, caller, request)
+    const { state } = operation
+    if (state === 'ready_to_dispatch' || state === 'approval_required') this.#settlement.schedule(operation)
+    if (operation.call.kind === 'announced') throw unanswered(operation)
+    return brokeredCall(operation).reservation.answer
   }
 
   authorizeRegistration(
@@ -162,25 +158,6 @@ export class Kernel {
     const operation = await submitApproval(this.#context, request)
     if (isTerminalState(operation.state)) this.#settlement.forget(operation.operationId)
     return viewOf(this.#context, operation)
-  }
-
-  showReceipt(caller: Caller, name: RequestOf<'show_receipt'>): Promise<ResponseOf<'show_receipt'>> {
-    return showReceipt(this.#context, caller, name)
-  }
-
-  readLog(caller: Caller, page: RequestOf<'read_log'>): Promise<ResponseOf<'read_log'>> {
-    return readLog(this.#context, caller, page)
-  }
-
-  readCheckpoints(
-    caller: Caller,
-    page: RequestOf<'read_checkpoints'>,
-  ): Promise<ResponseOf<'read_checkpoints'>> {
-    return readCheckpoints(this.#context, caller, page)
-  }
-
-  sealLog(caller: Caller): Promise<ResponseOf<'seal_log'>> {
-    return sealLog(this.#context, caller)
   }
 
   async issueGrant(
