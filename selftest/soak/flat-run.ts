@@ -44,6 +44,8 @@ const SLOT_WAIT_MS = 20_000
 const REFUSED_WAYS = PLAIN_WAYS.filter(way => way !== 'submitted')
 /** Code is compiled, caches and pools have their size: a tenth of the run, and never less than this. */
 const LEAST_WARM_UP = 40
+/** A grant whose preparations are left again and again has to wait; an execution between them ends its streak. */
+const EXECUTED_EVERY = 100
 /** What a process may hold more at one look than at another without a leak: a connection that is just being closed. */
 const LOOKS = 20
 const LOOK_EVERY = 500
@@ -91,20 +93,24 @@ class FlatRun {
   async phase(phase: FlatPhase): Promise<FlatRow[]> {
     const { count, onProgress } = this.#options
     const warmUp = Math.max(LEAST_WARM_UP, Math.floor(count / 10))
-    for (let done = 0; done < warmUp; done += 1) await this.#operation(phase)
+    for (let done = 0; done < warmUp; done += 1) await this.#operation(this.#wayOf(phase))
     const first = await this.#look()
     for (let done = 1; done <= count; done += 1) {
-      await this.#operation(phase)
+      if (done % EXECUTED_EVERY === 0) await this.#operation('submitted')
+      await this.#operation(this.#wayOf(phase))
       if (done % LOOK_EVERY === 0) onProgress?.(phase, done, await this.#lookOnce())
     }
     const last = await this.#look(first)
     return FLAT_PROCESSES.map(process => ({ phase, process, first: first[process], last: last[process] }))
   }
 
-  async #operation(phase: FlatPhase): Promise<void> {
+  #wayOf(phase: FlatPhase): PlainWay {
+    if (phase === 'executed') return 'submitted'
+    return REFUSED_WAYS[this.#number % REFUSED_WAYS.length] ?? 'abandoned'
+  }
+
+  async #operation(way: PlainWay): Promise<void> {
     const number = (this.#number += 1)
-    const way: PlainWay =
-      phase === 'executed' ? 'submitted' : (REFUSED_WAYS[number % REFUSED_WAYS.length] ?? 'abandoned')
     const body = JSON.stringify({ flat: number })
     const told = await this.#host.run({
       ...this.#world.order(body),
@@ -115,7 +121,7 @@ class FlatRun {
     const [hits, expected] = [this.#world.provider.hits.get(body) ?? 0, way === 'submitted' ? 1 : 0]
     const asExpected = told?.outcome === (way === 'submitted' ? 'response' : 'not_started')
     if (hits === expected && asExpected) return
-    this.violations.push(`${phase} ${number} (${way}): ${hits} hits, told ${JSON.stringify(told)}`)
+    this.violations.push(`operation ${number} (${way}): ${hits} hits, told ${JSON.stringify(told)}`)
   }
 
   /** Looks until nobody holds more than before, as often as what is being closed may need. */
