@@ -119,6 +119,10 @@ function outcomeUnanswered(kind: KernelOperationKind, cause: unknown): 'not_star
 
 function refusalError(refusal: KernelRefusal): BrokerError {
   const code = Object.hasOwn(ERROR_CODES, refusal.code) ? (refusal.code as ErrorCode) : 'authorization_denied'
-  const { operationId, outcome, sentence } = refusal
-  return new BrokerError(code, sentence, { outcome, ...(operationId !== null && { operationId }) })
+  const { operationId, outcome, receipt, sentence } = refusal
+  return new BrokerError(code, sentence, {
+    operationId: operationId ?? undefined,
+    outcome,
+    receiptId: receipt?.id,
+  })
 }

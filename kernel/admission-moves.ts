@@ -24,6 +24,7 @@ import { assertNonceTime } from '../protocol/execution-nonce.js'
 import * as approvals from './approval-moves.js'
 import { dispatch } from './dispatch.js'
 import { brokerAttemptOf } from './dispatch-commit.js'
+import { EmbeddedLog } from './embedded-log.js'
 import { brokerOutcomeId, endingOf } from './ending.js'
 import { assertCapabilityLive, assertGrantLive } from './liveness.js'
 import * as rules from './move-rules.js'
@@ -39,6 +40,7 @@ import type { SqliteAdmissionTables } from './sqlite/tables.js'
 export class EmbeddedAdmissionStore implements AdmissionStore {
   readonly storeId: string
   readonly ownerEpoch: number
+  readonly receipts: EmbeddedLog
   readonly #tables: SqliteAdmissionTables
   readonly #onFenced: (error: BrokerError) => void
 
@@ -48,6 +50,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     this.#onFenced = onFenced
     this.storeId = tables.storeId
     this.ownerEpoch = tables.owner.ownerEpoch
+    this.receipts = new EmbeddedLog(tables.receipts, (name, body) => this.#commit(name, body))
   }
 
   async findOperation(operationId: string) {

@@ -2,6 +2,7 @@
 // its compare-and-set and its commit belong together, and it resolves when the move is on disk.
 // Must never: show how a store does it. Several kernels may come to share one behind this interface.
 // Source: the admission store, its mutation fence and the budget holds of the kernel's wire.
+import type { EmbeddedLog } from './embedded-log.js'
 import type { AdmissionState } from '../protocol/admission-states.js'
 import type { AdminOperation } from '../protocol/administration.js'
 import type { GovernedApprovalToken } from '../protocol/approval-token.js'
@@ -102,6 +103,8 @@ export interface AdmissionStore {
   readonly storeId: string
   /** Raised with every opening: an owner of an older epoch can write nothing any more. */
   readonly ownerEpoch: number
+  /** The log of signed receipts. */
+  readonly receipts: EmbeddedLog
 
   findOperation(operationId: string): Promise<AdmissionOperation | undefined>
   /** The id of the operation that announced an attempt. */

@@ -9,6 +9,7 @@ import {
   MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS,
   MAXIMUM_APPROVAL_IDENTIFIER_BYTES,
   MAXIMUM_APPROVALS,
+  MAXIMUM_CHECKPOINT_RECEIPT_COUNT,
   MAXIMUM_CLOCK_SKEW_SECONDS,
   MAXIMUM_CONFIGURATION_BYTES,
   MAXIMUM_IDENTIFIER_BYTES,
@@ -132,6 +133,8 @@ const members = exactly({
   /** Every brokered operation has a side effect, so both modes make every one of them durable. */
   durableMode: word('side_effecting', 'all'),
   clockSkewSeconds: whole(1, MAXIMUM_CLOCK_SKEW_SECONDS),
+  /** After so many receipts their log gets a checkpoint. */
+  checkpointReceipts: whole(1, MAXIMUM_CHECKPOINT_RECEIPT_COUNT),
   /** Starting what has the same arguments as an operation whose effect is not known yet. */
   onSharedArguments: word('warn', 'refuse'),
   callerDelivery: valueOf(

@@ -26,7 +26,7 @@ export async function explain(
   const explanation: OperationExplanation = {
     attempt: await attemptText(context, operation),
     capture: captureText(operation),
-    document: operationDocument(operation),
+    document: operationDocument(operation, await context.store.receipts.endIdOf(operation.operationId)),
     history,
     mover: STATE_FACTS[operation.state].owner,
     next: NEXT[operation.state],

@@ -24,6 +24,7 @@ import type { Kernel } from './kernel.js'
 import type { Caller, KernelLog } from './kernel-context.js'
 import { answerOperation } from './operation-table.js'
 import type { Outstanding } from './outstanding.js'
+import { RefusedDecision } from './refused-decision.js'
 
 /** A host keeps its connection from reserve to finalize: longer than the longest provider timeout. */
 const IDLE_MS = 300_000
@@ -134,6 +135,7 @@ function refusalOf(error: BrokerError): KernelRefusal {
     code: error.code,
     operationId: error.operationId ?? null,
     outcome: error.outcome,
+    receipt: error instanceof RefusedDecision ? error.receipt : null,
     sentence: error.message.slice(0, MAXIMUM_SENTENCE_CHARACTERS),
   }
 }

@@ -4,6 +4,7 @@
 // Source: systemd.service(5) TimeoutStopSec: every operation rests on commits, so an end in between loses only answers.
 import { DEFAULT_IPC_DEADLINE_MS } from '../protocol/limits.js'
 import type { Listener } from '../system/listener.js'
+import { faultFields } from './fault-fields.js'
 import type { KernelContext } from './kernel-context.js'
 import type { Settlement } from './settlement.js'
 
@@ -35,11 +36,22 @@ export class KernelEnd {
     this.#context.outstanding.hurry()
   }
 
+  /** What was decided since the last checkpoint is covered too; an end that cannot write it is still an end. */
+  async #seal(): Promise<void> {
+    const { log, store } = this.#context
+    try {
+      await store.receipts.seal()
+    } catch (error) {
+      log({ level: 'warn', event: 'log_not_sealed', ...faultFields(error) })
+    }
+  }
+
   async #run(): Promise<void> {
     const { clock, outstanding, store } = this.#context
     await outstanding.stop(clock, DEFAULT_IPC_DEADLINE_MS)
     await Promise.all(this.listeners.map(listener => listener.close()))
     await outstanding.within(this.#settlement.close(), clock, SETTLEMENT_MS)
+    await this.#seal()
     await store.close()
   }
 }

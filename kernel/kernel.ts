@@ -8,6 +8,7 @@ import type { Grant } from '../protocol/grant.js'
 import type {
   AuthorizeRegistrationResult,
   BrokerRecord,
+  FinalizedOperation,
   InspectedOperation,
   KernelOperation,
   KernelOperationKind,
@@ -15,7 +16,7 @@ import type {
   KernelStatus,
   OperationView,
   ReleaseResult,
-  ReserveResult,
+  ReserveAnswer,
   StartResult,
 } from '../protocol/kernel-rpc.js'
 import { acceptClock, reconcile, showClock } from './administer-records.js'
@@ -31,6 +32,8 @@ import type { Caller, KernelContext } from './kernel-context.js'
 import { type AdmissionOperation, brokeredCall } from './operation.js'
 import { operationDocument } from './operation-document.js'
 import { operationView } from './operation-view.js'
+import { answerReceipt, readCheckpoints, readLog, sealLog, showReceipt } from './read-log.js'
+import { askedOf, askedToReserve, decided } from './refused-decision.js'
 import { reserve } from './reserve.js'
 import { release } from './settle-operation.js'
 import type { Settlement } from './settlement.js'
@@ -53,23 +56,30 @@ export class Kernel {
   }
 
   /** @throws BrokerError `approval_required` while people decide; the same reserve goes on once they agreed. */
-  async reserve(caller: Caller, request: RequestOf<'reserve'>): Promise<ReserveResult> {
-    const operation = await reserve(this.#context, caller, request)
-    const { state } = operation
-    if (state === 'ready_to_dispatch' || state === 'approval_required') this.#settlement.schedule(operation)
-    if (operation.call.kind === 'announced') throw unanswered(operation)
-    return brokeredCall(operation).reservation.answer
+  reserve(caller: Caller, request: RequestOf<'reserve'>): Promise<ReserveAnswer> {
+    const asked = async () => askedToReserve(request)
+    return decided(this.#context, caller, asked, async () => {
+      const operation = await reserve(this.#context, caller, request)
+      const { operationId, state } = operation
+      if (state === 'ready_to_dispatch' || state === 'approval_required') this.#settlement.schedule(operation)
+      if (operation.call.kind === 'announced') throw unanswered(operation)
+      const receipt = await answerReceipt(this.#context, operationId)
+      return { ...brokeredCall(operation).reservation.answer, receipt }
+    })
   }
 
   authorizeRegistration(
     caller: Caller,
     request: RequestOf<'authorize_registration'>,
   ): Promise<AuthorizeRegistrationResult> {
-    return authorizeRegistration(this.#context, caller, request)
+    const asked = () => askedOf(this.#context, 'authorize_registration', request.operationId)
+    return decided(this.#context, caller, asked, () => authorizeRegistration(this.#context, caller, request))
   }
 
   async start(caller: Caller, request: RequestOf<'start'>): Promise<StartResult> {
-    const result = await startDispatch(this.#context, caller, request)
+    const asked = () => askedOf(this.#context, 'start', request.operationId)
+    const start = () => startDispatch(this.#context, caller, request)
+    const result = await decided(this.#context, caller, asked, start)
     const operation = await this.#context.store.findOperation(request.operationId)
     if (operation !== undefined && !isTerminalState(operation.state)) this.#settlement.schedule(operation)
     return result
@@ -78,9 +88,10 @@ export class Kernel {
   async finalize(
     caller: Caller,
     request: { readonly operationId: string; readonly record: BrokerRecord },
-  ): Promise<OperationView> {
+  ): Promise<FinalizedOperation> {
     const operation = await ownOperation(this.#context, caller, request.operationId)
-    return this.#ended(await finalize(this.#context, operation, request.record))
+    const view = this.#ended(await finalize(this.#context, operation, request.record))
+    return { ...view, receipt: await answerReceipt(this.#context, operation.operationId) }
   }
 
   /** Signs a release. Harmless in any state: the broker releases nothing that went further. */
@@ -109,7 +120,8 @@ export class Kernel {
 
   async inspect(caller: Caller, { operationId }: RequestOf<'inspect'>): Promise<InspectedOperation> {
     const operation = await readableOperation(this.#context, caller, operationId)
-    return { ...(await this.#sharedView(operation)), document: operationDocument(operation) }
+    const endedBy = await this.#context.store.receipts.endIdOf(operationId)
+    return { ...(await this.#sharedView(operation)), document: operationDocument(operation, endedBy) }
   }
 
   async explain(caller: Caller, { id }: RequestOf<'explain'>): Promise<ResponseOf<'explain'>> {
@@ -158,6 +170,25 @@ export class Kernel {
     const operation = await submitApproval(this.#context, request)
     if (isTerminalState(operation.state)) this.#settlement.forget(operation.operationId)
     return viewOf(this.#context, operation)
+  }
+
+  showReceipt(caller: Caller, name: RequestOf<'show_receipt'>): Promise<ResponseOf<'show_receipt'>> {
+    return showReceipt(this.#context, caller, name)
+  }
+
+  readLog(caller: Caller, page: RequestOf<'read_log'>): Promise<ResponseOf<'read_log'>> {
+    return readLog(this.#context, caller, page)
+  }
+
+  readCheckpoints(
+    caller: Caller,
+    page: RequestOf<'read_checkpoints'>,
+  ): Promise<ResponseOf<'read_checkpoints'>> {
+    return readCheckpoints(this.#context, caller, page)
+  }
+
+  sealLog(caller: Caller): Promise<ResponseOf<'seal_log'>> {
+    return sealLog(this.#context, caller)
   }
 
   async issueGrant(

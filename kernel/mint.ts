@@ -11,6 +11,7 @@ import { domainDigestHex } from '../protocol/digest.js'
 import {
   type ExecutionNonce,
   NONCE_SCHEMA,
+  type NonceBinding,
   type SignedExecutionNonce,
   signExecutionNonce,
 } from '../protocol/execution-nonce.js'
@@ -23,8 +24,8 @@ import { CAPABILITY_LIFETIME_SECONDS, PROOF_NONCE_TTL_SECONDS } from './policy.j
 import { uuidV7 } from './uuid-v7.js'
 
 /** The wire's names for what a brokered call calls. */
-const TOOL_SERVER = 'chio-broker'
-const TOOL_NAME = 'execute'
+export const TOOL_SERVER = 'chio-broker'
+export const TOOL_NAME = 'execute'
 
 /** One capability an operation: whoever knows the operation knows it before it is signed. */
 export function capabilityIdOf(operationId: string): string {
@@ -92,15 +93,25 @@ export function mintNonce(
   nowUnixSeconds: number,
 ): SignedExecutionNonce {
   const { operationId, request } = reserved
+  const boundTo: NonceBinding = {
+    capability_id: request.grantId,
+    parameter_hash: request.requestDigest,
+    request_id: request.invocationId,
+    subject_id: request.callerPublicKey,
+    tool_name: TOOL_NAME,
+    tool_server: TOOL_SERVER,
+  }
+  return mintBoundNonce(context, { boundTo, operationId }, nowUnixSeconds)
+}
+
+/** A nonce of one operation and one request, for as long as the configuration says. */
+export function mintBoundNonce(
+  context: KernelContext,
+  { boundTo, operationId }: { readonly boundTo: NonceBinding; readonly operationId: string },
+  nowUnixSeconds: number,
+): SignedExecutionNonce {
   const nonce: ExecutionNonce = {
-    bound_to: {
-      capability_id: request.grantId,
-      parameter_hash: request.requestDigest,
-      request_id: request.invocationId,
-      subject_id: request.callerPublicKey,
-      tool_name: TOOL_NAME,
-      tool_server: TOOL_SERVER,
-    },
+    bound_to: boundTo,
     expires_at: nowUnixSeconds + context.config.nonce.ttlSeconds,
     issued_at: nowUnixSeconds,
     nonce_id: uuidV7(context.clock.unixMs()),

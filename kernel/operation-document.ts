@@ -14,7 +14,11 @@ import type { AdmissionOperation, DispatchCommit } from './operation.js'
 
 const MAXIMUM_ERROR_CHARACTERS = 1_024
 
-export function operationDocument(operation: AdmissionOperation): AdmissionOperationDocument {
+/** @param endedBy id of the receipt of its end: the log knows it, the operation itself does not. */
+export function operationDocument(
+  operation: AdmissionOperation,
+  endedBy: string | null = null,
+): AdmissionOperationDocument {
   const { attachments, binding, commit, lastError, leaseEpoch, state, version } = operation
   return {
     attachments,
@@ -25,7 +29,7 @@ export function operationDocument(operation: AdmissionOperation): AdmissionOpera
     last_error: lastError?.slice(0, MAXIMUM_ERROR_CHARACTERS) ?? null,
     schema: ADMISSION_OPERATION_SCHEMA,
     state,
-    terminal_replay: null,
+    terminal_replay: endedBy === null ? null : { receipt_id: endedBy },
     version,
   }
 }

@@ -16,6 +16,7 @@ import { EmbeddedAdmissionStore } from './admission-moves.js'
 import { serveAuthority } from './authority-service.js'
 import type { KernelConfig } from './config.js'
 import { faultFields } from './fault-fields.js'
+import type { LogSettings } from './decision-receipt.js'
 import { serveHost } from './host-service.js'
 import { Kernel } from './kernel.js'
 import {
@@ -84,6 +85,7 @@ export async function startKernel(options: StartOptions): Promise<RunningKernel>
     ...(ownerWaitMs === undefined ? {} : { ownerWaitMs }),
     ...(options.bootId === undefined ? {} : { bootId: options.bootId }),
     clockSkewMs: config.clockSkewSeconds * 1_000,
+    log: logSettings(options),
     atCutpoint,
   })
   const store = new EmbeddedAdmissionStore(tables, options.onFenced)
@@ -114,6 +116,13 @@ export async function startKernel(options: StartOptions): Promise<RunningKernel>
     throw error
   }
   return running({ context, end, kernel, settlement })
+}
+
+/** Under whose key decisions are signed. */
+function logSettings({ config, keys }: Pick<KernelParts, 'config' | 'keys'>): LogSettings {
+  const { checkpointReceipts, durableMode, tenantScope } = config
+  const { issuer, kernel } = keys
+  return { checkpointReceipts, durableMode, issuerKey: issuer.publicKey, key: kernel, tenantScope }
 }
 
 function running(parts: {

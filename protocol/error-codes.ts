@@ -231,6 +231,11 @@ export const ERROR_CODES = {
     1,
     'do not rely on it: signature, id, signer or action differ from what the pinned kernel signed',
   ),
+  receipt_unknown: row(
+    'authorization_denied',
+    1,
+    'name a receipt or an operation of your own: chio operation list',
+  ),
   receipt_old_form: row(
     null,
     1,

@@ -12,6 +12,8 @@ export interface BrokerErrorOptions {
   /** Left out: `unknown` for the codes that exit 75, `not_started` for all others. */
   readonly outcome?: Outcome
   readonly operationId?: string | undefined
+  /** The kernel's signed receipt of the refusal, where there is one. */
+  readonly receiptId?: string | undefined
   readonly cause?: unknown
 }
 
@@ -21,12 +23,15 @@ export class BrokerError extends Error {
   readonly outcome: Outcome
   /** Declared, not defined: absent when nothing is known. */
   declare readonly operationId?: string
+  /** Declared likewise. */
+  declare readonly receiptId?: string
 
   constructor(code: ErrorCode, sentence: string, options: BrokerErrorOptions = {}) {
     super(sentence, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.outcome = options.outcome ?? (ERROR_CODES[code].exitCode === 75 ? 'unknown' : 'not_started')
     if (options.operationId !== undefined) this.operationId = options.operationId
+    if (options.receiptId !== undefined) this.receiptId = options.receiptId
   }
 }
 

@@ -25,6 +25,7 @@ import { SignedExecutionNonce } from './execution-nonce.js'
 import { BrokerExecuteFailure } from './failure.js'
 import { Grant } from './grant.js'
 import { CapturedHold } from './hold.js'
+import { KernelReceipt } from './kernel-receipt.js'
 import {
   MAXIMUM_BODY_BYTES,
   MAXIMUM_NONCE_BYTES,
@@ -33,6 +34,14 @@ import {
   MINIMUM_NONCE_BYTES,
 } from './limits.js'
 import { SignedExecutionReceipt } from './receipt.js'
+import {
+  CheckpointPage,
+  LogPage,
+  LogPageRequest,
+  ReceiptCase,
+  ReceiptName,
+  SealedLog,
+} from './receipt-rpc.js'
 import {
   AcceptClock,
   ClockView,
@@ -64,15 +73,19 @@ export const CommittedRequest = object(announced)
 export const ReserveRequest = object({ ...announced, proofIssuedAtUnixSeconds: UnixSeconds })
 export type ReserveRequest = Infer<typeof ReserveRequest>
 
-export const ReserveResult = object({
+const reserved = {
   authorityMetadataDigest: digest(),
   capability: SignedBrokerCapability,
   executionNonce: SignedExecutionNonce,
   operationId: digest(),
   quotas: Quotas,
   revocationAuthorityDomain: identifier(),
-})
+}
+export const ReserveResult = object(reserved)
 export type ReserveResult = Infer<typeof ReserveResult>
+/** With the signed receipt of the decision; of the end, once there is one. */
+const ReserveAnswer = object({ ...reserved, receipt: KernelReceipt })
+export type ReserveAnswer = Infer<typeof ReserveAnswer>
 
 export const AuthorizeRegistrationRequest = object({ execute: BrokerExecuteRequest, operationId: digest() })
 export const AuthorizeRegistrationResult = object({
@@ -123,6 +136,9 @@ export type OperationView = Infer<typeof OperationView>
 /** The view, and the wire's own document of the operation. */
 const InspectedOperation = object({ ...viewed, document: AdmissionOperationDocument })
 export type InspectedOperation = Infer<typeof InspectedOperation>
+/** The view, and the signed receipt of the end. */
+const FinalizedOperation = object({ ...viewed, receipt: KernelReceipt })
+export type FinalizedOperation = Infer<typeof FinalizedOperation>
 
 export const GrantView = object({
   executions: Count,
@@ -149,11 +165,15 @@ export const KernelOperation = tagged('kind', {
   issue_grant: object({ request: Grant }),
   list: object({ request: ListRequest }),
   list_grants: object({ request: ListRequest }),
+  read_checkpoints: object({ request: LogPageRequest }),
+  read_log: object({ request: LogPageRequest }),
   reconcile: object({ request: Reconcile }),
   reserve: object({ request: ReserveRequest }),
   revoke_grant: object({ request: GrantReference }),
+  seal_log: object({ request: object({}) }),
   show_clock: object({ request: object({}) }),
   show_grant: object({ request: GrantReference }),
+  show_receipt: object({ request: ReceiptName }),
   start: object({ request: StartRequest }),
   status: object({ request: object({}) }),
 })
@@ -194,18 +214,22 @@ export const KernelResult = tagged('kind', {
   authorize_release: object({ response: ReleaseResult }),
   cancel: object({ response: OperationView }),
   explain: object({ response: object({ explanation: OperationExplanation, operation: OperationView }) }),
-  finalize: object({ response: OperationView }),
+  finalize: object({ response: FinalizedOperation }),
   inspect: object({ response: InspectedOperation }),
   issue_grant: object({ response: object({ commitIndex: Count, grantId: identifier(128) }) }),
   list: object({ response: object({ operations: array(OperationView, { max: 1_000 }) }) }),
   list_grants: object({ response: object({ grants: array(GrantView, { max: 1_000 }) }) }),
+  read_checkpoints: object({ response: CheckpointPage }),
+  read_log: object({ response: LogPage }),
   reconcile: object({ response: object({ commitIndex: Count, operationId: digest() }) }),
-  reserve: object({ response: ReserveResult }),
+  reserve: object({ response: ReserveAnswer }),
   revoke_grant: object({
     response: object({ commitIndex: Count, grantId: identifier(128), newlyRevoked: boolean() }),
   }),
+  seal_log: object({ response: SealedLog }),
   show_clock: object({ response: ClockView }),
   show_grant: object({ response: GrantView }),
+  show_receipt: object({ response: ReceiptCase }),
   start: object({ response: StartResult }),
   status: object({ response: KernelStatus }),
 })
@@ -217,6 +241,8 @@ export const KernelRefusal = object({
   /** The operation that is meant, where one is: the caller may have to come back to it. */
   operationId: nullable(digest()),
   outcome: oneOf('completed', 'not_started', 'unknown'),
+  /** Of a refusal that is a decision; null where the request or the machine is what is wrong. */
+  receipt: nullable(KernelReceipt),
   sentence: text({ minBytes: 1, maxBytes: 2_048 }),
 })
 export type KernelRefusal = Infer<typeof KernelRefusal>

@@ -1,6 +1,7 @@
 // The three documents that `init` writes: both daemons' configurations and the hosts' pins. Each daemon
 // reads its own with its own strict schema; here only the values are chosen.
 import {
+  DEFAULT_CHECKPOINT_RECEIPT_COUNT,
   DEFAULT_IPC_DEADLINE_MS,
   MAXIMUM_REQUEST_FRAME_BYTES,
   MAXIMUM_RESPONSE_FRAME_BYTES,
@@ -107,6 +108,7 @@ export function kernelConfiguration(plan: InstallationPlan, keys: InstallationKe
     approvers: [],
     nonce: NONCE,
     durableMode: 'side_effecting',
+    checkpointReceipts: DEFAULT_CHECKPOINT_RECEIPT_COUNT,
     clockSkewSeconds: CLOCK_SKEW_SECONDS,
     onSharedArguments: 'warn',
     callerDelivery: null,

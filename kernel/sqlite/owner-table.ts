@@ -35,6 +35,7 @@ export interface Moment {
   readonly clockFault: string | null
   readonly head: Head
   readonly owner: Owner
+  readonly storeId: string
 }
 
 export const HEAD_SQL =

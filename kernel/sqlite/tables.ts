@@ -4,6 +4,7 @@ import { bootIdentity } from '../../native/clock.js'
 import type { Clock } from '../../protocol/clock.js'
 import { openStore } from '../../store/open.js'
 import type { Cutpoint, Store } from '../../store/store.js'
+import type { LogSettings } from '../decision-receipt.js'
 import { type ClockJudgement, type ClockReading, judgeClock } from '../trusted-clock.js'
 import { uuidV7 } from '../uuid-v7.js'
 import { AdministrationReads } from './administration-tables.js'
@@ -15,6 +16,7 @@ import { OperationIndexReads } from './operation-index.js'
 import { OperationReads } from './operation-tables.js'
 import { type Owner, passFence, takeOver } from './owner-table.js'
 import { ReconciliationReads } from './reconciliation-table.js'
+import { ReceiptReads } from './receipt-tables.js'
 import { KERNEL_STORE_SCHEMA } from './schema.js'
 
 const NS_PER_MS = 1_000_000n
@@ -34,6 +36,8 @@ export interface OpenTablesOptions {
   readonly bootId?: string
   /** How far the wall clock may stray from the boot clock before admission stops. */
   readonly clockSkewMs?: number
+  /** With what decisions are signed into its log; a store that is opened without it decides nothing. */
+  readonly log?: LogSettings
   readonly atCutpoint?: Cutpoint
 }
 
@@ -46,11 +50,13 @@ export class SqliteAdmissionTables {
   readonly grants: GrantReads
   readonly index: OperationIndexReads
   readonly operations: OperationReads
+  readonly receipts: ReceiptReads
   readonly reconciliations: ReconciliationReads
   readonly #store: Store
   readonly #time: TimeSource
+  readonly #log: LogSettings | null
 
-  constructor(store: Store, owner: Owner, time: TimeSource) {
+  constructor(store: Store, owner: Owner, time: TimeSource, log: LogSettings | null) {
     this.storeId = store.storeId
     this.owner = owner
     this.administration = new AdministrationReads(store)
@@ -58,9 +64,11 @@ export class SqliteAdmissionTables {
     this.grants = new GrantReads(store)
     this.index = new OperationIndexReads(store)
     this.operations = new OperationReads(store)
+    this.receipts = new ReceiptReads(store)
     this.reconciliations = new ReconciliationReads(store)
     this.#store = store
     this.#time = time
+    this.#log = log
   }
 
   /** One durable commit. It takes the next commit index, and only while this owner holds the store. */
@@ -71,8 +79,9 @@ export class SqliteAdmissionTables {
       const { bootId, bootMs } = reading
       const { fault, nowUnixMs, row } = judgeClock(readClock(tx), reading, this.#time.skewMs)
       writeClock(tx, row)
-      const moment = { bootId, bootMs, clockFault: fault, head, nowUnixMs, owner: this.owner }
-      return body(new SqliteMove(tx, moment))
+      const { owner, storeId } = this
+      const moment = { bootId, bootMs, clockFault: fault, head, nowUnixMs, owner, storeId }
+      return body(new SqliteMove(tx, moment, this.#log))
     })
   }
 
@@ -100,8 +109,8 @@ export async function openTables(path: string, options: OpenTablesOptions): Prom
   try {
     const nowUnixMs = clock.unixMs()
     const ownerEpoch = await store.transaction('owner_opened', tx => takeOver(tx, leaseId, nowUnixMs))
-    const { bootId = bootIdentity(), clockSkewMs = DEFAULT_CLOCK_SKEW_MS } = options
-    return new SqliteAdmissionTables(store, { ownerEpoch, leaseId }, { bootId, clock, skewMs: clockSkewMs })
+    const { bootId = bootIdentity(), clockSkewMs: skewMs = DEFAULT_CLOCK_SKEW_MS, log = null } = options
+    return new SqliteAdmissionTables(store, { ownerEpoch, leaseId }, { bootId, clock, skewMs }, log)
   } catch (error) {
     store.close()
     throw error

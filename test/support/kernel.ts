@@ -41,6 +41,8 @@ export interface TestKernelOptions {
   readonly callerPublicKey?: string | null
   /** Uid that may ask the authority; this process unless said. */
   readonly brokerUid?: number
+  /** Receipts between two checkpoints of the log; 100 unless said. */
+  readonly checkpointReceipts?: number
 }
 
 export interface TestKernel {
@@ -94,6 +96,7 @@ export function kernelConfig(
     approvers: parts.approvers ?? [],
     nonce: parts.nonce ?? { ttlSeconds: 30, capacity: 16_384 },
     durableMode: 'side_effecting',
+    checkpointReceipts: parts.checkpointReceipts ?? 100,
     clockSkewSeconds: 5,
     onSharedArguments: parts.onSharedArguments ?? 'warn',
     callerDelivery: null,
