@@ -69,6 +69,19 @@ export function assertHighWater({ nowUnixMs }: { readonly nowUnixMs: number }, s
   )
 }
 
+/** @throws BrokerError `execution_nonce_not_adopted` when an earlier owner admitted it and recovery did not adopt it. */
+export function assertOwned(
+  operation: AdmissionOperation,
+  { owner }: { readonly owner: { readonly ownerEpoch: number } },
+): void {
+  if (operation.leaseEpoch === owner.ownerEpoch) return
+  throw new BrokerError(
+    'execution_nonce_not_adopted',
+    `operation ${operation.operationId} refused: expected one that owner epoch ${owner.ownerEpoch} admitted or adopted, got one of epoch ${operation.leaseEpoch}; cancel it and ask anew`,
+    { operationId: operation.operationId, outcome: 'not_started' },
+  )
+}
+
 /** Nothing is admitted by a clock that is not believed. @throws BrokerError `clock_jumped`. */
 export function assertClock({ clockFault }: { readonly clockFault: string | null }): void {
   if (clockFault !== null) throw new BrokerError('clock_jumped', clockFault, { outcome: 'not_started' })

@@ -12,6 +12,7 @@ import { CapturedHold } from '../protocol/hold.js'
 import { type BrokerRecord, ReserveRequest, ReserveResult } from '../protocol/kernel-rpc.js'
 import { AttemptIds, type AttemptRegistration } from '../protocol/registration.js'
 import { Count, UnixMs } from '../protocol/unix-time.js'
+import type { ToolCallTerms } from './tool-call-terms.js'
 
 const announced = { binding: OperationBinding, ids: AttemptIds, request: ReserveRequest }
 /** What a request commits to, before anything was minted for it. */
@@ -50,8 +51,14 @@ export interface AnnouncedCall extends Pick<BrokeredCall, 'record' | 'registrati
   readonly reservation: Announcement
 }
 
+/** A call that an executor carries out and reports. The broker has no part in it: nothing is registered with it. */
+export interface ToolCall extends Pick<BrokeredCall, 'record' | 'registration'> {
+  readonly kind: 'tool_call'
+  readonly terms: ToolCallTerms
+}
+
 /** What an operation is about. Whoever needs a brokered one asks `brokeredCall`. */
-export type OperationCall = AnnouncedCall | BrokeredCall
+export type OperationCall = AnnouncedCall | BrokeredCall | ToolCall
 
 export interface AdmissionOperation {
   readonly operationId: string
@@ -71,9 +78,23 @@ export interface AdmissionOperation {
   readonly lastError: string | null
 }
 
-/** What was announced, whether it was answered or still waits. */
-export function announcementOf({ call }: AdmissionOperation): Announcement {
-  return call.reservation
+/**
+ * What was announced, whether it was answered or still waits.
+ * @throws BrokerError `operation_state` for a tool call: nobody announces one.
+ */
+export function announcementOf(operation: AdmissionOperation): Announcement {
+  const { call } = operation
+  return call.kind === 'tool_call' ? brokeredCall(operation).reservation : call.reservation
+}
+
+/** @throws BrokerError `operation_state` when the operation is not one that an executor carries out. */
+export function toolCallOf({ call, operationId }: AdmissionOperation): ToolCall {
+  if (call.kind === 'tool_call') return call
+  throw new BrokerError(
+    'operation_state',
+    `operation ${operationId} refused: expected a tool call, got one that the broker carries out; inspect it`,
+    { operationId },
+  )
 }
 
 /** @throws BrokerError `operation_state` when the operation is not one that the broker carries out. */

@@ -3,10 +3,11 @@
 // Source: startup recovery of one operation; brokered operations are settled from the broker first.
 import { isBeforeDispatch } from '../protocol/admission-states.js'
 import type { Recovered } from './admission-store.js'
-import { brokeredCall, type AdmissionOperation } from './operation.js'
+import { type AdmissionOperation, brokeredCall } from './operation.js'
 import { note, stepsTo, walk } from './operation-walk.js'
 import { endParticipants } from './participants.js'
 import type { SqliteMove } from './sqlite/move.js'
+import type { ToolCallTerms } from './tool-call-terms.js'
 
 /**
  * `adopt`: it lives on under the new owner. `compensate`: nothing of it can go on. `settle`: whoever may know what
@@ -17,6 +18,7 @@ export type Recovery = 'adopt' | 'compensate' | 'settle'
 export function recoveryOf(operation: AdmissionOperation, nowUnixMs: number): Recovery {
   const { state } = operation
   if (!isBeforeDispatch(state)) return 'settle'
+  if (operation.call.kind === 'tool_call') return ofToolCall(operation.call.terms, state, nowUnixMs)
   if (state === 'ready_to_dispatch') return ofReady(operation, nowUnixMs)
   // People may still decide until the deadline of what was proposed to them.
   if (state === 'approval_required' || state === 'approval_reserved') {
@@ -24,6 +26,16 @@ export function recoveryOf(operation: AdmissionOperation, nowUnixMs: number): Re
     return nowUnixMs < deadline * 1_000 ? 'adopt' : 'compensate'
   }
   return 'compensate'
+}
+
+/** Prepared with a live issuance, or ready with a live reservation, it goes on; nobody else can know of it. */
+function ofToolCall(
+  { executionNonce }: ToolCallTerms,
+  state: AdmissionOperation['state'],
+  nowUnixMs: number,
+): Recovery {
+  const isLive = nowUnixMs < executionNonce.nonce.expires_at * 1_000
+  return isLive && (state === 'prepared' || state === 'ready_to_dispatch') ? 'adopt' : 'compensate'
 }
 
 function ofReady(operation: AdmissionOperation, nowUnixMs: number): Recovery {

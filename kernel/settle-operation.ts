@@ -37,6 +37,7 @@ export async function settleOperation(context: KernelContext, operationId: strin
   if (operation === undefined || isTerminalState(operation.state)) return SETTLED
   if (operation.call.kind === 'announced')
     return compensate(context, operation, 'not approved, or not asked for again, by the deadline')
+  if (operation.call.kind === 'tool_call') return settleToolCall(context, operation)
   const attempt = await retainedAttempt(context, operation)
   // Without a retained request nothing was ever signed: the broker cannot know of it.
   if (attempt === undefined) return compensate(context, operation, 'nonce expired before the registration')
@@ -49,6 +50,12 @@ export async function settleOperation(context: KernelContext, operationId: strin
   return isBeforeDispatch(operation.state)
     ? settleUnstarted(context, operation, attempt)
     : settleStarted(context, operation, attempt)
+}
+
+/** Before its start nobody else knows of it. A started one waits for its executor, who alone knows what happened. */
+async function settleToolCall(context: KernelContext, operation: AdmissionOperation): Promise<Settled> {
+  if (!isBeforeDispatch(operation.state)) return SETTLED
+  return compensate(context, operation, 'nonce expired before the start')
 }
 
 /** Not started: the attempt is released, so that the broker forgets it, and the hold is given back. */

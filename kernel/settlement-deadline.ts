@@ -2,6 +2,7 @@
 // Must never: wait longer than the whole interval: a wall clock set back would otherwise stop settling.
 // Source: the kernel's settling rules (start + 30 s + timeoutMs + 10 s; nonce expiry; the attempt's deadline).
 import { isBeforeDispatch } from '../protocol/admission-states.js'
+import type { SignedExecutionNonce } from '../protocol/execution-nonce.js'
 import type { AttemptStatus } from '../protocol/status.js'
 import { type AdmissionOperation, brokeredCall } from './operation.js'
 import { PREPARED_LIFETIME_MS, SETTLEMENT_GRACE_MS } from './policy.js'
@@ -25,18 +26,19 @@ function intervalOf(operation: AdmissionOperation): { fromUnixMs: number; interv
       intervalMs: (proposalDeadline - proposalCreatedAt) * MS_PER_SECOND,
     }
   }
+  if (operation.call.kind === 'tool_call') return ofNonce(operation.call.terms.executionNonce)
   const { answer, request } = brokeredCall(operation).reservation
   if (operation.commit === null || isBeforeDispatch(operation.state)) {
-    const { expires_at, issued_at } = answer.executionNonce.nonce
-    return {
-      fromUnixMs: issued_at * MS_PER_SECOND,
-      intervalMs: (expires_at - issued_at) * MS_PER_SECOND,
-    }
+    return ofNonce(answer.executionNonce)
   }
   return {
     fromUnixMs: operation.commit.startedAtUnixMs,
     intervalMs: PREPARED_LIFETIME_MS + request.timeoutMs + SETTLEMENT_GRACE_MS,
   }
+}
+
+function ofNonce({ nonce: { expires_at, issued_at } }: SignedExecutionNonce) {
+  return { fromUnixMs: issued_at * MS_PER_SECOND, intervalMs: (expires_at - issued_at) * MS_PER_SECOND }
 }
 
 /** Milliseconds until the broker must have let go of an attempt that it holds now. */

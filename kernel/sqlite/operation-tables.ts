@@ -19,6 +19,7 @@ import {
   Reservation,
   type SealedRequest,
 } from '../operation.js'
+import { ToolCallTerms } from '../tool-call-terms.js'
 import type { Moment } from './owner-table.js'
 import { insertRow, type Reader, readOptionalDocument, RememberedDocuments } from './row-documents.js'
 
@@ -196,10 +197,11 @@ function refuseStale({ operationId, version }: AdmissionOperation): never {
   )
 }
 
-/** What is fixed by the reserve, of every kind of call. */
-const Call = tagged('kind', { announced: Announcement, brokered: Reservation })
+/** What is fixed by the first move, of every kind of call. */
+const Call = tagged('kind', { announced: Announcement, brokered: Reservation, tool_call: ToolCallTerms })
 
 function callDocument(call: OperationCall): Infer<typeof Call> {
+  if (call.kind === 'tool_call') return { kind: 'tool_call', ...call.terms }
   if (call.kind === 'announced') return { kind: 'announced', ...call.reservation }
   return { kind: 'brokered', ...call.reservation }
 }
@@ -209,6 +211,10 @@ function callOf(
   document: Infer<typeof Call>,
   added: Pick<OperationCall, 'record' | 'registration'>,
 ): OperationCall {
+  if (document.kind === 'tool_call') {
+    const { kind, ...terms } = document
+    return { kind, terms, ...added }
+  }
   if (document.kind === 'announced') {
     const { kind, ...reservation } = document
     return { kind, reservation, ...added }
@@ -230,7 +236,7 @@ function operationOf(row: OperationRow): AdmissionOperation {
     attachments: attachments.read(operationId, row.attachments),
     binding: document.binding,
     leaseEpoch: row.lease_epoch,
-    callerPublicKey: document.request.callerPublicKey,
+    callerPublicKey: document.kind === 'tool_call' ? document.agentId : document.request.callerPublicKey,
     state: row.state,
     version: row.version,
     createdAtUnixMs: row.created_at_unix_ms,

@@ -5,7 +5,9 @@ import type { StoreSchema } from '../../store/schema.js'
 import { ADMINISTRATION_SQL } from './administration-tables.js'
 import { BUDGET_SQL } from './budget-tables.js'
 import { APPROVAL_SQL } from './approval-tables.js'
+import { CAPABILITY_SQL } from './capability-tables.js'
 import { CLOCK_SQL } from './clock-row.js'
+import { CONTEXT_SQL } from './context-tables.js'
 import { GRANT_SQL } from './grant-tables.js'
 import { HOLD_SQL } from './hold-table.js'
 import { NONCE_SQL } from './nonce-tables.js'
@@ -13,7 +15,6 @@ import { OPERATION_INDEX_SQL } from './operation-index.js'
 import { OPERATION_SQL } from './operation-tables.js'
 import { OUTCOME_SQL } from './outcome-tables.js'
 import { OWNER_SQL } from './owner-table.js'
-import { RECEIPT_SQL } from './receipt-tables.js'
 import { RECONCILIATION_SQL } from './reconciliation-table.js'
 
 export const KERNEL_STORE_SCHEMA: StoreSchema = {
@@ -32,6 +33,7 @@ export const KERNEL_STORE_SCHEMA: StoreSchema = {
     ADMINISTRATION_SQL,
     BUDGET_SQL,
     OUTCOME_SQL,
-    RECEIPT_SQL,
+    CAPABILITY_SQL,
+    CONTEXT_SQL,
   ].join(''),
 }

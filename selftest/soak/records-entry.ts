@@ -27,8 +27,9 @@ async function operations(): Promise<StoredOperation[]> {
   const tables = await openTables(kernelStorePath({ stateDirectory }), { clock })
   const found = tables.operations.newest({ callerPublicKey: null, limit: Number.MAX_SAFE_INTEGER })
   tables.close()
-  return found.map(({ call, operationId, state }) => {
+  return found.flatMap(({ call, operationId, state }) => {
+    if (call.kind === 'tool_call') return []
     const { requestDigest } = call.reservation.request
-    return { operationId, requestDigest, state }
+    return [{ operationId, requestDigest, state }]
   })
 }
