@@ -24,8 +24,8 @@ import { CAPABILITY_LIFETIME_SECONDS, PROOF_NONCE_TTL_SECONDS } from './policy.j
 import { uuidV7 } from './uuid-v7.js'
 
 /** The wire's names for what a brokered call calls. */
-const TOOL_SERVER = 'chio-broker'
-const TOOL_NAME = 'execute'
+export const TOOL_SERVER = 'chio-broker'
+export const TOOL_NAME = 'execute'
 
 /** One capability an operation: whoever knows the operation knows it before it is signed. */
 export function capabilityIdOf(operationId: string): string {

@@ -13,8 +13,10 @@ import { BrokerError } from '../protocol/errors.js'
 import type { BrokerRecord } from '../protocol/kernel-rpc.js'
 import type { AttemptRegistration } from '../protocol/registration.js'
 import * as rules from './move-rules.js'
+import type { DecisionReason } from './decision-receipt.js'
 import type { AdmissionOperation, DispatchCommit, OperationCall, Reservation, ToolCall } from './operation.js'
 import { assertConsistent } from './operation-document.js'
+import { logDecision } from './receipt-log.js'
 import type { SqliteMove } from './sqlite/move.js'
 
 /** One step: where to, and what is attached on the way. */
@@ -25,8 +27,7 @@ export interface Step {
 }
 
 /** What a whole move brings; each member is set once and never changed. */
-export interface Milestone {
-  readonly cause: string
+export interface Milestone extends DecisionReason {
   readonly lastError?: string | null
   readonly record?: BrokerRecord
   readonly registration?: AttemptRegistration
@@ -79,7 +80,9 @@ export function walk(
     record(move, current, next, milestone.cause)
     current = next
   }
-  return move.operations.replace(operation, { ...current, updatedAtUnixMs: move.nowUnixMs })
+  const moved = move.operations.replace(operation, { ...current, updatedAtUnixMs: move.nowUnixMs })
+  logDecision(move, moved, milestone)
+  return moved
 }
 
 /** Adds to an operation without moving it. Its version counts on: whoever judged it before has to reread it. */

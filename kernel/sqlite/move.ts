@@ -3,6 +3,7 @@
 import type { AdminOperation } from '../../protocol/administration.js'
 import { anchoredAt, type ClockReading } from '../trusted-clock.js'
 import type { Transaction } from '../../store/transaction.js'
+import type { LogSettings } from '../decision-receipt.js'
 import { AdministrationTables } from './administration-tables.js'
 import { BudgetTables } from './budget-tables.js'
 import { ApprovalTables } from './approval-tables.js'
@@ -17,6 +18,7 @@ import { OutcomeTables } from './outcome-tables.js'
 import { readClock, recordCorrection, writeClock } from './clock-row.js'
 import { ReconciliationTable } from './reconciliation-table.js'
 import type { Head, Moment, Owner } from './owner-table.js'
+import { ReceiptTables } from './receipt-tables.js'
 
 export class SqliteMove implements Moment {
   readonly bootId: string
@@ -25,6 +27,9 @@ export class SqliteMove implements Moment {
   readonly nowUnixMs: number
   readonly head: Head
   readonly owner: Owner
+  readonly storeId: string
+  /** With what its log is written; null in a store that is only read. */
+  readonly log: LogSettings | null
   readonly administration: AdministrationTables
   readonly budgets: BudgetTables
   readonly capabilities: CapabilityTables
@@ -35,17 +40,20 @@ export class SqliteMove implements Moment {
   readonly nonces: NonceTables
   readonly index: OperationIndex
   readonly operations: OperationTables
+  readonly receipts: ReceiptTables
   readonly reconciliations: ReconciliationTable
   readonly #tx: Transaction
   readonly outcomes: OutcomeTables
 
-  constructor(tx: Transaction, moment: Moment) {
+  constructor(tx: Transaction, moment: Moment, log: LogSettings | null = null) {
     this.bootId = moment.bootId
     this.bootMs = moment.bootMs
     this.clockFault = moment.clockFault
     this.nowUnixMs = moment.nowUnixMs
     this.head = moment.head
     this.owner = moment.owner
+    this.storeId = moment.storeId
+    this.log = log
     this.administration = new AdministrationTables(tx)
     this.budgets = new BudgetTables(tx, moment)
     this.capabilities = new CapabilityTables(tx, moment)
@@ -56,6 +64,7 @@ export class SqliteMove implements Moment {
     this.nonces = new NonceTables(tx, moment)
     this.index = new OperationIndex(tx)
     this.operations = new OperationTables(tx, moment)
+    this.receipts = new ReceiptTables(tx, moment)
     this.outcomes = new OutcomeTables(tx)
     this.reconciliations = new ReconciliationTable(tx, moment)
     this.#tx = tx

@@ -15,6 +15,7 @@ import { OPERATION_INDEX_SQL } from './operation-index.js'
 import { OPERATION_SQL } from './operation-tables.js'
 import { OUTCOME_SQL } from './outcome-tables.js'
 import { OWNER_SQL } from './owner-table.js'
+import { RECEIPT_SQL } from './receipt-tables.js'
 import { RECONCILIATION_SQL } from './reconciliation-table.js'
 
 export const KERNEL_STORE_SCHEMA: StoreSchema = {
@@ -35,5 +36,6 @@ export const KERNEL_STORE_SCHEMA: StoreSchema = {
     OUTCOME_SQL,
     CAPABILITY_SQL,
     CONTEXT_SQL,
+    RECEIPT_SQL,
   ].join(''),
 }
