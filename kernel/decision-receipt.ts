@@ -18,10 +18,10 @@ import {
 } from '../protocol/kernel-receipt.js'
 import type { SigningKey } from '../protocol/keys.js'
 import { receiptReference } from '../protocol/receipt.js'
-import { TOOL_NAME, TOOL_SERVER } from './mint.js'
-import { type AdmissionOperation, announcementOf } from './operation.js'
+import type { AdmissionOperation } from './operation.js'
 import { commitRecord } from './operation-document.js'
 import { POLICY_HASH } from './policy.js'
+import { BROKERED_TOOL, receiptSubject, type ReceiptTool } from './receipt-subject.js'
 import type { Owner } from './sqlite/owner-table.js'
 import { uuidV7 } from './uuid-v7.js'
 
@@ -62,6 +62,11 @@ export interface Refusal {
   readonly code: string
   readonly sentence: string
   readonly operation: AdmissionOperation | null
+  /** The kernel itself, unless said. */
+  readonly guard?: string
+  readonly evidence?: readonly GuardEvidence[]
+  /** What the broker does, unless said. */
+  readonly tool?: ReceiptTool
 }
 
 type Decide = (operation: AdmissionOperation, reason: DecisionReason) => ReceiptDecision
@@ -108,9 +113,9 @@ export function operationReceipt(
   if (decision === undefined) return undefined
   const { capability_id } = operation.binding
   const outcome = outcomeOf(operation)
-  const { evidence = [] } = reason
+  const { parameters, tool } = receiptSubject(operation)
   const body = bodyOf(writer, moment, {
-    action: actionOf(parametersOf(operation)),
+    action: actionOf(parameters),
     capability_id,
     content_hash: outcome === undefined ? NO_CONTENT_HASH : valueHash(outcome),
     decision,
@@ -121,27 +126,36 @@ export function operationReceipt(
       ...(outcome === undefined ? {} : { outcome }),
     },
   })
-  return sign(writer, evidence.length === 0 ? body : { ...body, evidence }, moment)
+  return sign(writer, withEvidence({ ...body, ...named(tool) }, reason.evidence), moment)
 }
 
 /** The receipt of a refusal. */
 export function refusalReceipt(
   writer: ReceiptWriter,
-  { callerPublicKey, capabilityId, code, operation, parameters, sentence }: Refusal,
+  refusal: Refusal,
   moment: ReceiptMoment,
 ): KernelReceipt {
+  const {
+    callerPublicKey,
+    capabilityId,
+    code,
+    guard = KERNEL_GUARD,
+    operation,
+    parameters,
+    sentence,
+  } = refusal
   const body = bodyOf(writer, moment, {
     action: actionOf(parameters),
     capability_id: capabilityId,
     content_hash: NO_CONTENT_HASH,
-    decision: { guard: KERNEL_GUARD, reason: sentence, verdict: 'deny' },
+    decision: { guard, reason: sentence, verdict: 'deny' },
     metadata: {
       ...metadataOf(writer, callerPublicKey),
       ...(operation === null ? {} : { admission: { ...admissionOf(operation, moment) } }),
       refusal: { code },
     },
   })
-  return sign(writer, body, moment)
+  return sign(writer, withEvidence({ ...body, ...named(refusal.tool) }, refusal.evidence), moment)
 }
 
 type Said = Pick<KernelReceiptBody, 'action' | 'capability_id' | 'content_hash' | 'decision' | 'metadata'>
@@ -154,9 +168,17 @@ function bodyOf(writer: ReceiptWriter, { nowUnixMs }: ReceiptMoment, said: Said)
     policy_hash: POLICY_HASH,
     tenant_id: writer.tenantScope,
     timestamp: Math.floor(nowUnixMs / 1_000),
-    tool_name: TOOL_NAME,
-    tool_server: TOOL_SERVER,
+    ...named(BROKERED_TOOL),
   }
+}
+
+function named({ name, server }: ReceiptTool = BROKERED_TOOL) {
+  return { tool_name: name, tool_server: server }
+}
+
+/** No evidence is said by no such member. */
+function withEvidence(body: KernelReceiptBody, evidence: readonly GuardEvidence[] = []): KernelReceiptBody {
+  return evidence.length === 0 ? body : { ...body, evidence }
 }
 
 function sign(writer: ReceiptWriter, body: KernelReceiptBody, { nowUnixMs }: ReceiptMoment): KernelReceipt {
@@ -165,19 +187,6 @@ function sign(writer: ReceiptWriter, body: KernelReceiptBody, { nowUnixMs }: Rec
 
 function actionOf(parameters: JsonValue) {
   return { parameter_hash: valueHash(parameters), parameters }
-}
-
-/** What was asked, by digests and bounds: the body itself is nobody's but the host's and the provider's. */
-function parametersOf(operation: AdmissionOperation): JsonValue {
-  const { request } = announcementOf(operation)
-  return {
-    body_bytes: request.bodyBytes,
-    body_sha256: request.bodySha256,
-    grant_id: request.grantId,
-    request_digest: request.requestDigest,
-    response_limit_bytes: request.responseLimitBytes,
-    timeout_ms: request.timeoutMs,
-  }
 }
 
 function metadataOf({ durableMode, issuerKey }: ReceiptWriter, subjectKey: string | null) {
