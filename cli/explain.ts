@@ -3,11 +3,12 @@
 import { BrokerError } from '../protocol/errors.js'
 import type { OperationView } from '../protocol/kernel-rpc.js'
 import type { HistoryLine, OperationExplanation, Reconciliation } from '../protocol/operation-rpc.js'
-import { beside } from './columns.js'
+import { beside, wrap } from './columns.js'
 import { withKernel } from './kernel-call.js'
 import { type CommonOptions, print } from './output.js'
 
 const LABEL_COLUMNS = 12
+const LONGEST_BESIDE = 80 - LABEL_COLUMNS
 const MOVERS: Readonly<Record<OperationExplanation['mover'], string>> = {
   executor: 'its executor, by its original report',
   host: 'its host, by repeating the run or taking it back',
@@ -52,8 +53,10 @@ function reconciliationLines({ recordedAtUnixMs, stated }: Reconciliation): stri
   return row('stated', `${dateOf(recordedAtUnixMs)}  provider ${deed}: ${stated.statement}`)
 }
 
+/** An id that leaves no room beside its label stands below it, there to be copied. */
 function row(label: string, text: string): string[] {
-  return beside(label, text, LABEL_COLUMNS)
+  const hasLongId = text.split(' ').some(word => word.length > LONGEST_BESIDE)
+  return hasLongId ? [label, ...wrap(text, 79).map(line => ` ${line}`)] : beside(label, text, LABEL_COLUMNS)
 }
 
 function dateOf(unixMs: number): string {

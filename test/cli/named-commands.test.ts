@@ -21,7 +21,7 @@ describe('a command that is named', () => {
     expect(commandsIn('read it: chio operation show')).toEqual(['chio operation show'])
     expect(commandsIn('`chio init --client USER`')).toEqual(['chio init --client'])
     expect(commandsIn("the 'chio trial CA' and chio-brokerd")).toEqual([])
-    expect(faultOfCommand('chio operation reconcile')).toContain('has no reconcile')
+    expect(faultOfCommand('chio operation forget')).toContain('has no forget')
     expect(faultOfCommand('chio doctor --nothing')).toContain('takes no --nothing')
   })
 

@@ -1,5 +1,5 @@
-// chio operation list, show and cancel against a running kernel: what each prints, in text and as a document, and
-// what the kernel refuses.
+// chio operation list, show, cancel and reconcile, explain and clock against a running kernel: what each prints, in
+// text and as a document, and what the kernel refuses.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listOperations } from '../../cli/operation.js'
 import { buildRequest, reserve } from '../../host/admission.js'
@@ -86,6 +86,69 @@ describe('chio operation cancel', () => {
     expect(refused).toMatchObject({ status: 1, stdout: '' })
     expect(documentOf(refused.stderr)).toMatchObject({ code: 'operation_state' })
     expect((await world.operation(completed)).state).toBe('completed')
+  })
+})
+
+describe('chio explain', () => {
+  const explain = (...args: string[]): Promise<Ended> =>
+    chio(['explain', ...args, '--state', world.trial.layout.state])
+  /** A word that is longer than a line is there to be copied. */
+  const wideText = (ended: Ended): string[] => wide(ended).filter(line => line.trim().includes(' '))
+
+  test('says who moves it, what is spent and by which record, what happened, and what to do', async () => {
+    const told = await explain(completed)
+    expect(told).toMatchObject({ status: 0, stderr: '' })
+    expect(wideText(told)).toEqual([])
+    const text = told.stdout.replace(/\s+/g, ' ')
+    for (const said of [
+      'moved by nobody: it has ended',
+      'by the dispatch commit of version 7',
+      'completed at the broker',
+      'next nothing: it is done; read its outcome: chio operation outcome',
+    ]) {
+      expect(text).toContain(said)
+    }
+    expect(text).toMatch(/history 2\S+ prepared: asked/)
+  })
+
+  test('finds it by its attempt too, and refuses what nobody holds', async () => {
+    const { attemptId } = await world.operation(completed)
+    const document = documentOf((await explain(String(attemptId), '--json')).stdout)
+    expect(document).toMatchObject({
+      schema: 'chio.operation-explained.v1',
+      operation: { operationId: completed },
+    })
+    const unknown = await explain('a'.repeat(64), '--json')
+    expect(documentOf(unknown.stderr)).toMatchObject({ code: 'operation_unknown' })
+    expect(await explain('a b')).toMatchObject({ status: 2, stdout: '' })
+  })
+
+  test('shows what was stated of it, which changed no state', async () => {
+    const stated = ['--provider', 'acted', '--statement', 'the issue is there']
+    const kept = documentOf((await operation('reconcile', completed, ...stated, '--json')).stdout)
+    expect(kept).toMatchObject({ schema: 'chio.operation-reconciled.v1', stated: { provider: 'acted' } })
+    expect((await explain(completed)).stdout).toMatch(
+      /^stated {6}2\S+ provider acted:\s+the issue is\s+there/m,
+    )
+    expect((await world.operation(completed)).state).toBe('completed')
+  })
+
+  test.each([
+    ['--provider', 'maybe', '--statement', 'x'],
+    ['--provider', 'acted', '--statement', ''],
+  ])('a statement is refused with %s %s %s "%s"', async (...args) => {
+    expect(await operation('reconcile', completed, ...args)).toMatchObject({ status: 2, stdout: '' })
+  })
+})
+
+describe('chio clock', () => {
+  const clock = (...args: string[]): Promise<Ended> =>
+    chio(['clock', ...args, '--state', world.trial.layout.state])
+
+  test('shows both hands, and has nothing to accept while the clock is believed', async () => {
+    expect((await clock('show')).stdout).toMatch(/^wall clock {3}2\S+\nlast commit {2}2\S+\nbelieved: /)
+    const accepted = documentOf((await clock('accept', '--json')).stdout)
+    expect(accepted).toMatchObject({ schema: 'chio.clock-accepted.v1', commitIndex: null })
   })
 })
 
