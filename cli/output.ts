@@ -52,15 +52,22 @@ export function fail(error: unknown, json: boolean): void {
     process.exitCode = 1
     return
   }
-  const { code, message, outcome, operationId = null } = error
+  const { code, message, outcome, operationId = null, receiptId = null } = error
   const { next } = ERROR_CODES[code]
   if (json)
-    console.error(jsonLine({ schema: 'chio.error.v1', code, sentence: message, outcome, operationId, next }))
+    console.error(
+      jsonLine({ schema: 'chio.error.v1', code, sentence: message, outcome, operationId, receiptId, next }),
+    )
   else
     console.error(
-      `chio: ${visible(message)}\n      code ${code}; outcome ${outcome.replace('_', ' ')}; next: ${next}`,
+      `chio: ${visible(message)}\n      code ${code}; outcome ${outcome.replace('_', ' ')}; ${receiptText(receiptId)}next: ${next}`,
     )
   process.exitCode = exitCodeOfError(error)
+}
+
+/** Where there is one, it is the proof of the refusal. */
+function receiptText(receiptId: string | null): string {
+  return receiptId === null ? '' : `receipt ${receiptId}; `
 }
 
 /** Milliseconds for a person: three digits are enough. */

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { Command, CommanderError, Option } from 'commander'
 import { packageRoot } from '../native/index.js'
 import { startupHygiene } from '../system/startup.js'
+import { exportLog } from './audit-export.js'
+import { verifyExport } from './audit-verify.js'
 import { showCapacity } from './broker-capacity.js'
 import { runCageSelftest } from './cage-selftest.js'
 import { issueCapability, listCapabilities } from './capability.js'
@@ -16,6 +18,7 @@ import { explainOperation } from './explain.js'
 import { reconcileOperation } from './reconcile.js'
 import { cancelOperation, listOperations, showOperation, showOutcome } from './operation.js'
 import { type CommonOptions, fail } from './output.js'
+import { showReceipt } from './receipt-show.js'
 import { verifyReceipts } from './receipt.js'
 import { runTool } from './run.js'
 import { runSelftest } from './selftest.js'
@@ -101,10 +104,24 @@ function addService(program: Command): void {
 
 function addReceipt(program: Command): void {
   const receipt = program.command('receipt').description("the kernel's signed receipts")
+  command(receipt, 'show [id]', 'one receipt, and where it stands in the log')
+    .option('--operation <id>', 'how this operation ended, or the newest decision about it')
+    .action(showReceipt)
   command(receipt, 'verify', 'verify receipts of a file offline, one a line, with a pinned kernel key')
     .requiredOption('--input <file>', 'the receipts, one a line')
     .requiredOption('--trusted-kernel-pubkey <file>', 'the kernel key: 64 hex digits in a file')
     .action(verifyReceipts)
+}
+
+function addAudit(program: Command): void {
+  const audit = program.command('audit').description("the kernel's log of receipts")
+  command(audit, 'export', 'write receipts, checkpoints and a manifest into a new folder')
+    .requiredOption('--output <dir>', 'folder to make')
+    .action(exportLog)
+  command(audit, 'verify <dir>', 'verify an export offline, with a pinned kernel key')
+    .requiredOption('--trusted-kernel-pubkey <file>', 'the kernel key: 64 hex digits in a file')
+    .option('--after <dir>', 'an earlier export that this one must continue')
+    .action(verifyExport)
 }
 
 function addStore(program: Command): void {
@@ -179,6 +196,7 @@ function chio(): Command {
   addService(program)
   addStore(program)
   addReceipt(program)
+  addAudit(program)
   addSelftest(program)
   command(
     program.command('broker').description('figures for planning'),

@@ -1,6 +1,6 @@
 // Owns: who may read the kernel's log, and what of it one question is answered with.
-// Must never: show a caller another caller's receipt, or the whole log to anybody but the kernel's own user and peers
-// without a caller key, such as root.
+// Must never: show a caller another caller's receipt, or the whole log to anybody but root, the kernel's own user and
+// peers without a caller key.
 // Source: "a client may read only under its own caller key"; the receipt log's pages and proofs.
 import { BrokerError } from '../protocol/errors.js'
 import type { KernelReceipt } from '../protocol/kernel-receipt.js'
@@ -97,16 +97,16 @@ export async function sealLog({ store }: KernelContext, caller: Caller): Promise
   return store.receipts.seal()
 }
 
-/** The kernel's own user could read its store as well. */
+/** The kernel's own user, and root, could read its store as well. */
 function mayAudit({ callerPublicKey, uid }: Caller): boolean {
-  return callerPublicKey === null || uid === process.geteuid?.()
+  return callerPublicKey === null || uid === 0 || uid === process.geteuid?.()
 }
 
 function assertAuditor(caller: Caller): void {
   if (mayAudit(caller)) return
   throw new BrokerError(
     'authorization_denied',
-    "log refused: expected the kernel's own user or a peer without a caller key, such as root, got a client; your own receipts: chio receipt show",
+    "log refused: expected root, the kernel's own user or a peer without a caller key, got a client; your own receipts: chio receipt show",
   )
 }
 

@@ -121,6 +121,7 @@ function writeDocuments(plan: InstallationPlan, keys: InstallationKeys, to: Hand
     [layout.kernel.config, kernelConfiguration(plan, keys), identities.kernel, 0o600],
     [layout.identities, encodeIdentities(identities), administrator, 0o644],
     [layout.pins, hostPins(plan, keys), administrator, 0o644],
+    [layout.kernelPublicKey, Buffer.from(`${keys.kernel}\n`, 'latin1'), administrator, 0o644],
   ] as const
   for (const [path, bytes, owner, mode] of documents) {
     to.file(path, owner)

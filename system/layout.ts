@@ -28,6 +28,8 @@ export interface Layout {
   readonly adminKey: string
   readonly identities: string
   readonly pins: string
+  /** The kernel key as auditors pin it: 64 hex digits. */
+  readonly kernelPublicKey: string
 }
 
 /** Files of one client user below STATE/host/UID. */
@@ -70,6 +72,7 @@ export function layoutOf(state: string, run = join(state, 'run')): Layout {
     adminKey: join(state, 'admin', 'keys', 'admin.key'),
     identities: join(state, 'identities.json'),
     pins: join(state, 'pins.json'),
+    kernelPublicKey: join(state, 'kernel.pub'),
   }
 }
 

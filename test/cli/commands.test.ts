@@ -51,6 +51,25 @@ describe('a command that succeeds exits 0 and prints one document', () => {
     expect(documentOf(ended.stdout).schema).toBe(schema)
   })
 
+  test('receipt show and audit export, whose export verifies with the kernel key of the installation', async () => {
+    const ran = documentOf((await say([...run(), '--json'])).stdout)
+    const named = ['receipt', 'show', '--operation', String(ran['operationId']), '--json']
+    const shown = documentOf((await say(named)).stdout)
+    expect(shown).toMatchObject({
+      schema: 'chio.receipt-shown.v1',
+      receipt: { decision: { verdict: 'allow' }, metadata: { admission: { projected_state: 'completed' } } },
+    })
+    const output = join(folder, 'export')
+    const exported = await say(['audit', 'export', '--output', output, '--json'])
+    expect(exported).toMatchObject({ status: 0, stderr: '' })
+    expect(documentOf(exported.stdout)).toMatchObject({ schema: 'chio.audit-export.v1', uncovered: 0 })
+    const pin = ['--trusted-kernel-pubkey', world.trial.layout.kernelPublicKey]
+    const audited = await say(['audit', 'verify', output, ...pin])
+    expect(audited.stdout).toMatch(/^Verified \d+ receipts and 1 checkpoints/)
+    const again = await say(['receipt', 'show', (shown['receipt'] as { id: string }).id])
+    expect(again.stdout).toContain('proven under checkpoint 1')
+  })
+
   test('credential provision, capability issue and revoke, in the order of an operator', async () => {
     const provisioned = await say(
       ['credential', 'provision', 'second', '--provider', 'p', '--placement', 'header:x-token', '--json'],

@@ -220,7 +220,7 @@ describe('the daemons', () => {
     const open = found.filter(path => (lstatSync(join(user.state, path)).mode & 0o077) !== 0)
     expect(found.filter(path => path.endsWith('/sock')).length).toBe(3)
     // What every user of the machine may know: pinned public keys, paths and uids.
-    expect(open.sort()).toEqual(['identities.json', 'pins.json'])
+    expect(open.sort()).toEqual(['identities.json', 'kernel.pub', 'pins.json'])
   })
 
   test('end when they are told to, although their launcher was told to ignore that', async () => {

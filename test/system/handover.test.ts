@@ -108,6 +108,7 @@ describe('an installation', () => {
       [layout.kernel.keys.issuer]: { ...kernel, mode: 0o600 },
       [layout.adminKey]: { ...own, mode: 0o600 },
       [layout.pins]: { ...own, mode: 0o644 },
+      [layout.kernelPublicKey]: { ...own, mode: 0o644 },
       [host]: { uid, gid, mode: 0o700 },
       [join(host, 'keys')]: { uid, gid, mode: 0o700 },
       [join(host, 'keys', 'caller.key')]: { uid, gid, mode: 0o600 },
