@@ -8,7 +8,7 @@ import { destinationFromUrl } from '../protocol/destination.js'
 import { BrokerError } from '../protocol/errors.js'
 import { GRANT_SCHEMA, type Grant } from '../protocol/grant.js'
 import type { GrantView } from '../protocol/kernel-rpc.js'
-import { MAXIMUM_BODY_BYTES, MAXIMUM_RESPONSE_BYTES } from '../protocol/limits.js'
+import { MAXIMUM_APPROVALS, MAXIMUM_BODY_BYTES, MAXIMUM_RESPONSE_BYTES } from '../protocol/limits.js'
 import { asAdministrator } from './administrator.js'
 import { beside } from './columns.js'
 import { parseSeconds } from './duration.js'
@@ -27,6 +27,7 @@ export interface IssueOptions extends CommonOptions {
   readonly client?: string
   readonly header: readonly string[]
   readonly max: string
+  readonly approvals: string
   readonly expires: string
   readonly maxBody: string
   readonly maxResponse: string
@@ -81,7 +82,7 @@ function grantOf(from: {
     maximumResponseBytes: wholeNumber(options.maxResponse, '--max-response', 1, MAXIMUM_RESPONSE_BYTES),
     maximumTimeoutMs: parseSeconds(options.timeout, '--timeout') * 1_000,
     placement: stored.placement,
-    requiredApprovals: 0,
+    requiredApprovals: wholeNumber(options.approvals, '--approvals', 0, MAXIMUM_APPROVALS),
     schema: GRANT_SCHEMA,
     tenantScope: from.tenantScope,
   }

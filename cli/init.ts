@@ -11,6 +11,7 @@ import { reachableProgram } from '../selftest/program-copy.js'
 import { packageRoot } from '../native/index.js'
 import { resolve } from 'node:path'
 import { type CommonOptions, print } from './output.js'
+import { parseApprover } from './approver.js'
 import { parseLocalProviders } from './local-provider.js'
 import { defaultState, layoutOfState, namedState } from './state.js'
 import { findGroup, findUser } from './users.js'
@@ -18,6 +19,7 @@ import { findGroup, findUser } from './users.js'
 export interface InitOptions extends CommonOptions {
   readonly singleUser?: boolean
   readonly client: readonly string[]
+  readonly approver: readonly string[]
   readonly localProvider: readonly string[]
 }
 
@@ -40,6 +42,7 @@ export async function initialise(options: InitOptions): Promise<void> {
     identities,
     administrator: self(),
     clients,
+    approvers: options.approver.map(parseApprover),
     tenantScope: 'default',
     localProviders,
   }

@@ -1,16 +1,15 @@
 // chio operation list | show | outcome | cancel: what the kernel keeps of a client's operations, what the broker has
 // on record of one, and the one way to take back what was not started. Nothing here is signed or started.
-import { BrokerError } from '../protocol/errors.js'
 import type { OperationView } from '../protocol/kernel-rpc.js'
 import { beside } from './columns.js'
 import { readRecordedRun } from '../host/recorded-run.js'
 import { openHostSession } from './host-session.js'
 import { withKernel } from './kernel-call.js'
+import { parseLimit, parseOperationId } from './operation-argument.js'
 import { type CommonOptions, print } from './output.js'
 import { report } from './run-report.js'
 import { findState, layoutOfState } from './state.js'
 
-const MAXIMUM_LISTED = 1_000
 const LABEL_COLUMNS = 12
 const LONGEST_BESIDE = 80 - LABEL_COLUMNS
 
@@ -54,17 +53,6 @@ export async function showOutcome(id: string, options: CommonOptions): Promise<v
   } finally {
     session.close()
   }
-}
-
-function parseLimit(text: string): number {
-  const limit = /^[1-9][0-9]{0,3}$/.test(text) ? Number(text) : Number.NaN
-  if (limit <= MAXIMUM_LISTED) return limit
-  throw new BrokerError('usage', `--limit refused: expected a whole number from 1 to ${MAXIMUM_LISTED}`)
-}
-
-function parseOperationId(text: string): string {
-  if (/^[0-9a-f]{64}$/.test(text)) return text
-  throw new BrokerError('usage', 'operation refused: expected its id of 64 lower-case hex digits')
 }
 
 /** The id has a line of its own: it is as long as a line, and is there to be copied. */

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { Command, CommanderError, Option } from 'commander'
 import { packageRoot } from '../native/index.js'
 import { startupHygiene } from '../system/startup.js'
+import { listApprovals, makeApproverKey, showApproval } from './approval.js'
+import { approveOperation, denyOperation } from './approval-word.js'
 import { exportLog } from './audit-export.js'
 import { verifyExport } from './audit-verify.js'
 import { showCapacity } from './broker-capacity.js'
@@ -66,6 +68,7 @@ function addCapability(program: Command): void {
     .option('--client <user>', 'user who may use it (default: yourself)')
     .option('--header <name>', 'a header that the caller may send; may be repeated', collect, [])
     .option('--max <n>', 'how often it may be used in all', '1')
+    .option('--approvals <n>', 'approvers who have to agree to each run', '0')
     .option('--expires <span>', 'how long it lives', '1h')
     .option('--max-body <bytes>', 'largest request body', '65536')
     .option('--max-response <bytes>', 'largest response', '262144')
@@ -93,6 +96,23 @@ function addOperation(program: Command): void {
     .requiredOption('--provider <deed>', 'acted, did-not-act or not-known')
     .requiredOption('--statement <text>', 'what was found, and where')
     .action(reconcileOperation)
+}
+
+function addApproval(program: Command): void {
+  const approval = program.command('approval').description('what waits for approvers; agree or refuse')
+  command(approval, 'list', 'operations that wait for approvers, the first deadline first')
+    .option('--limit <n>', 'how many', '20')
+    .action(listApprovals)
+  command(approval, 'show <operation>', 'exactly what would be done, and who agreed').action(showApproval)
+  const word = (usage: string, summary: string): Command =>
+    command(approval, usage, summary)
+      .option('--key-file <file>', 'the key of the approver (default: 32 bytes on standard input)')
+      .option('--key-fd <fd>', 'the same from a sealed descriptor')
+  word('approve <operation>', 'agree to exactly this operation').action(approveOperation)
+  word('deny <operation>', 'refuse it: it is taken back').action(denyOperation)
+  command(approval, 'key <file>', 'make a key for an approver and print its public half').action(
+    makeApproverKey,
+  )
 }
 
 function addService(program: Command): void {
@@ -148,7 +168,7 @@ function addRun(program: Command): void {
     .requiredOption('--capability <grant>', 'the grant to use once')
     .option('--body <file>', 'request body from a file, - for standard input')
     .option('--header <name:value>', 'a request header; may be repeated', collect, [])
-    .option('--wait <span>', 'wait so long for the slot when another preparation holds it')
+    .option('--wait <span>', 'wait so long for approvers, and for the slot when another holds it')
     .option('--mcp', 'the tool is an MCP server; its one call is made here (default: chio-broker-mcp)')
     .option('--dry-run', 'show the request with a hole for the credential; nothing is sent')
     .addOption(
@@ -177,6 +197,7 @@ function chio(): Command {
   command(program, 'init', 'make an installation')
     .option('--single-user', 'one uid for everything: protects against the caged tool only')
     .option('--client <user>', 'a user who may run tools; may be repeated', collect, [])
+    .option('--approver <id=key>', 'who may approve, by public key; may be repeated', collect, [])
     .option(
       '--local-provider <host:port:ca>',
       'a provider on this machine and the PEM file of its authority, for trying; may be repeated',
@@ -190,6 +211,7 @@ function chio(): Command {
   addCredential(program)
   addCapability(program)
   addRun(program)
+  addApproval(program)
   addOperation(program)
   command(program, 'explain <id>', 'everything about one operation, and what to do').action(explainOperation)
   addClock(program)

@@ -6,7 +6,7 @@ import { parseSeconds } from './duration.js'
 import { openHostSession } from './host-session.js'
 import { tellInterruption } from './interruption.js'
 import { namedText } from './named-text.js'
-import type { CommonOptions } from './output.js'
+import { type CommonOptions, jsonLine } from './output.js'
 import { parseHeader, readBody } from './request-input.js'
 import { report } from './run-report.js'
 import { findState, layoutOfState } from './state.js'
@@ -23,6 +23,13 @@ export interface RunOptions extends CommonOptions {
   readonly exec: 'allowed' | 'once'
   readonly mcp?: boolean
   readonly dryRun?: boolean
+}
+
+/** Said at once, on standard error: the answer may take as long as people do. */
+function tellWait(operationId: string, { json, wait }: RunOptions): void {
+  const document = { schema: 'chio.run-waits.v1', operationId, waitsFor: 'approvals' }
+  const text = `waits ${wait} for the approvers of operation\n${operationId}\nthey see it with: chio approval show ${operationId}`
+  console.error(json === true ? jsonLine(document) : text)
 }
 
 /** Runs one operation and prints its verified outcome. Exit 1 when the provider was not reached or refused. */
@@ -49,6 +56,7 @@ export async function runTool(command: readonly string[], options: RunOptions): 
       cage,
       mcp,
       waitForSlotMs,
+      onApprovalAwaited: operationId => tellWait(operationId, options),
       onProgress: now => (progress = now),
     })
     await report(session, run, { ...options, ownTool: mcp || command.length > 0 })

@@ -87,17 +87,30 @@ export async function readGrant(session: HostSession, grantId: string): Promise<
   return session.kernel.call('show_grant', { grantId })
 }
 
-/** Step 1: fixes proof nonce and invocation, and lets the kernel reserve; then signs the proof. */
+/** What names one request for good: the same one, asked again, is the same operation. */
+export interface Invocation {
+  readonly invocationId: string
+  readonly proofNonce: string
+}
+
+export function newInvocation(): Invocation {
+  return {
+    invocationId: `invocation-${randomUUID()}`,
+    proofNonce: randomBytes(24).toString('base64url'),
+  }
+}
+
+/**
+ * Step 1: lets the kernel reserve for one invocation, then signs the proof, which is of now.
+ * @throws BrokerError `approval_required` with the operation that waits for its approvers.
+ */
 export async function reserve(
   session: HostSession,
   request: BrokerRequest,
   grantId: string,
+  { invocationId, proofNonce }: Invocation = newInvocation(),
 ): Promise<ReservedOperation> {
-  const proof = {
-    nonce: randomBytes(24).toString('base64url'),
-    issuedAtUnixSeconds: unixSeconds(session.clock),
-  }
-  const invocationId = `invocation-${randomUUID()}`
+  const proof = { nonce: proofNonce, issuedAtUnixSeconds: unixSeconds(session.clock) }
   const reserved = await session.kernel.call('reserve', {
     bodyBytes: request.body.length,
     bodySha256: sha256Hex(request.body),
@@ -105,7 +118,7 @@ export async function reserve(
     grantId,
     invocationId,
     proofIssuedAtUnixSeconds: proof.issuedAtUnixSeconds,
-    proofNonce: proof.nonce,
+    proofNonce,
     requestDigest: requestDigest(request),
     responseLimitBytes: request.options.responseLimitBytes,
     timeoutMs: request.options.timeoutMs,

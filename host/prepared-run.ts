@@ -11,17 +11,19 @@ import {
   type RequestedExecution,
   type ReservedOperation,
   readGrant,
-  reserve,
 } from './admission.js'
+import { reserveApproved } from './approval-wait.js'
 import { Journal } from './journal.js'
 import type { HostSession } from './session.js'
 import { cancel, settledError, unregisteredError } from './settlement.js'
 import { prepareWithin, SlotWait } from './slot-wait.js'
 import type { Timeline } from './timeline.js'
 
-/** What is executed, and how long to wait for a slot that another holds. */
+/** What is executed, and how long to wait for approvers and for a slot that another holds. */
 export interface RunChoices extends RequestedExecution {
   readonly waitForSlotMs?: number
+  /** Told once, with the operation that waits for its approvers. It must not throw. */
+  readonly onApprovalAwaited?: (operationId: string) => void
 }
 
 /** A run whose stream is prepared, and whose exact request is retained. */
@@ -41,10 +43,11 @@ export async function prepareRun(
 ): Promise<PreparedRun> {
   const { grant } = await timeline.step('grant', () => readGrant(session, request.grantId))
   const exact = { grantId: request.grantId, request: buildRequest(grant, request) }
+  const { onApprovalAwaited: onAwaited } = request
   const wait = new SlotWait(session.clock, request.waitForSlotMs ?? 0)
   for (;;) {
     try {
-      return await prepareOnce(session, exact, { timeline, wait })
+      return await prepareOnce(session, exact, { onAwaited, timeline, wait })
     } catch (error) {
       if (!wait.goesOnAfter(error)) throw error
     }
@@ -52,12 +55,20 @@ export async function prepareRun(
   }
 }
 
+interface RunPatience {
+  readonly timeline: Timeline
+  readonly wait: SlotWait
+  readonly onAwaited: RunChoices['onApprovalAwaited']
+}
+
 async function prepareOnce(
   session: HostSession,
-  { grantId, request }: { readonly grantId: string; readonly request: BrokerRequest },
-  { timeline, wait }: { readonly timeline: Timeline; readonly wait: SlotWait },
+  exact: { readonly grantId: string; readonly request: BrokerRequest },
+  { onAwaited, timeline, wait }: RunPatience,
 ): Promise<PreparedRun> {
-  const reservation = await timeline.step('reserve', () => reserve(session, request, grantId))
+  const reservation = await timeline.step('reserve', () =>
+    reserveApproved(session, exact, { isOver: () => wait.isOver, onAwaited }),
+  )
   const admitted = await register(session, reservation, timeline)
   try {
     const { stream } = await timeline.step('prepare', () =>

@@ -23,9 +23,13 @@ export class SlotWait {
     this.#deadlineBootNs = deadlineAfter(clock, waitMs)
   }
 
+  get isOver(): boolean {
+    return this.#clock.bootNs() >= this.#deadlineBootNs
+  }
+
   /** Whether a run may reserve anew after this refusal. */
   goesOnAfter(error: unknown): boolean {
-    return isHeld(error) && this.#clock.bootNs() < this.#deadlineBootNs
+    return isHeld(error) && !this.isOver
   }
 
   /** Between two reservations, as between two tries under one. */

@@ -20,6 +20,7 @@ export interface TrialGrant {
   readonly maximumExecutions: number
   readonly grantId?: string
   readonly lifetimeSeconds?: number
+  readonly requiredApprovals?: number
 }
 
 const GRANT_LIFETIME_SECONDS = 300
@@ -75,7 +76,7 @@ function trialGrant(trial: Trial, wanted: TrialGrant, tenantScope: string): Gran
     maximumResponseBytes: 16_384,
     maximumTimeoutMs: 5_000,
     placement: PLACEMENT,
-    requiredApprovals: 0,
+    requiredApprovals: wanted.requiredApprovals ?? 0,
     schema: GRANT_SCHEMA,
     tenantScope,
   }

@@ -11,6 +11,7 @@ import { systemClock } from '../native/clock.js'
 import type { Clock } from '../protocol/clock.js'
 import { BrokerError } from '../protocol/errors.js'
 import { signingKey } from '../protocol/keys.js'
+import type { EligibleApprover } from '../protocol/threshold-proposal.js'
 import type { Identities, Identity } from '../system/identities.js'
 import { makeInstallation } from '../system/installation.js'
 import type { InstallationKeys, InstallationPlan, LocalProvider } from '../system/installation-plan.js'
@@ -30,6 +31,8 @@ import { reachableProgram } from './program-copy.js'
 export interface TrialOptions {
   readonly localProviders?: readonly LocalProvider[]
   readonly onLogLine?: (line: string) => void
+  /** Whose word counts for grants that ask for approvals. */
+  readonly approvers?: readonly EligibleApprover[]
   /** How long a reservation may wait for its start; the installation's own value unless said. */
   readonly executionNonceSeconds?: number
   /** Called before the stores are made. What it returns is put before the command of each daemon. */
@@ -124,7 +127,7 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
 async function makeTrial(state: string, options: TrialOptions): Promise<Trial> {
   const layout = layoutOf(state)
   const identities = trialIdentities()
-  const keys = makeInstallation(trialPlan(layout, identities, options.localProviders ?? []))
+  const keys = makeInstallation(trialPlan(layout, identities, options))
   if (options.executionNonceSeconds !== undefined) shortenNonces(layout, options.executionNonceSeconds)
   const { root: programRoot, copied } = programFor(identities, state)
   const { onLogLine } = options
@@ -159,12 +162,13 @@ function trialIdentities(): Identities {
 function trialPlan(
   layout: Layout,
   identities: Identities,
-  localProviders: readonly LocalProvider[],
+  { approvers = [], localProviders = [] }: TrialOptions,
 ): InstallationPlan {
   const administrator = operator()
   const gids = process.getgroups?.() ?? []
   const client = { ...administrator, gids: [...new Set([administrator.gid, ...gids])].slice(0, 64) }
-  return { layout, identities, administrator, clients: [client], tenantScope: 'trial', localProviders }
+  const clients = [client]
+  return { administrator, approvers, clients, identities, layout, localProviders, tenantScope: 'trial' }
 }
 
 function programFor(identities: Identities, state: string): { root: string; copied: boolean } {

@@ -1,5 +1,6 @@
 // What an installation is made from and what comes of it: users, folders, providers for trials, and the
 // public halves of the keys. Types only.
+import type { EligibleApprover } from '../protocol/threshold-proposal.js'
 import type { PublicKey } from '../protocol/keys.js'
 import type { Identities, Identity } from './identities.js'
 import type { Layout } from './layout.js'
@@ -23,6 +24,8 @@ export interface InstallationPlan {
   /** Root, or the single user; holds the administrator's key. */
   readonly administrator: Identity
   readonly clients: readonly ClientUser[]
+  /** Whose word counts for grants that ask for approvals; nobody's unless said. */
+  readonly approvers?: readonly EligibleApprover[]
   readonly tenantScope: string
   readonly localProviders: readonly LocalProvider[]
 }
