@@ -189,11 +189,7 @@ function addSelftest(program: Command): void {
   }
 }
 
-function chio(): Command {
-  const program = new Command('chio')
-    .description('run a tool you do not trust with a credential it never sees')
-    .version(version())
-  program.exitOverride().showHelpAfterError('(see chio --help)')
+function addInit(program: Command): void {
   command(program, 'init', 'make an installation')
     .option('--single-user', 'one uid for everything: protects against the caged tool only')
     .option('--client <user>', 'a user who may run tools; may be repeated', collect, [])
@@ -205,6 +201,14 @@ function chio(): Command {
       [],
     )
     .action(initialise)
+}
+
+function chio(): Command {
+  const program = new Command('chio')
+    .description('run a tool you do not trust with a credential it never sees')
+    .version(version())
+  program.exitOverride().showHelpAfterError('(see chio --help)')
+  addInit(program)
   command(program, 'up', 'run both daemons in the foreground').action(up)
   command(program, 'status', 'what broker and kernel say of themselves').action(showStatus)
   command(program, 'doctor', 'whether this machine can do the main job, and what to mend').action(runDoctor)
