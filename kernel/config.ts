@@ -113,6 +113,8 @@ const approvers = also(
   { expected: 'each approver id once' },
 )
 
+const yesOrNo = valueOf((value): value is boolean => typeof value === 'boolean', 'true or false')
+
 const members = exactly({
   schema: word(KERNELD_CONFIG_SCHEMA),
   tenantScope: id,
@@ -130,8 +132,10 @@ const members = exactly({
     ttlSeconds: whole(1, MAXIMUM_NONCE_TTL_SECONDS),
     capacity: whole(1, MAXIMUM_NONCE_CAPACITY),
   }),
-  /** Every brokered operation has a side effect, so both modes make every one of them durable. */
-  durableMode: word('side_effecting', 'all'),
+  /** Every brokered operation has a side effect, so the first two make every one of them durable; `off` forgets. */
+  durableMode: word('side_effecting', 'all', 'off'),
+  /** Gives up, in so many words, what nobody may give up elsewhere. */
+  unsafeDevelopment: yesOrNo,
   clockSkewSeconds: whole(1, MAXIMUM_CLOCK_SKEW_SECONDS),
   /** After so many receipts their log gets a checkpoint. */
   checkpointReceipts: whole(1, MAXIMUM_CHECKPOINT_RECEIPT_COUNT),
@@ -143,7 +147,10 @@ const members = exactly({
   ),
 })
 const KernelConfigShape = also(
-  members,
+  also(members, ({ durableMode, unsafeDevelopment }) => durableMode !== 'off' || unsafeDevelopment, {
+    at: 'durableMode',
+    expected: '`off` only beside `"unsafeDevelopment": true`',
+  }),
   ({ authoritySocketPath, hostSocketPath }) => hostSocketPath !== authoritySocketPath,
   { at: 'authoritySocketPath', expected: 'a socket apart from the hosts' },
 )

@@ -85,11 +85,13 @@ export async function startKernel(options: StartOptions): Promise<RunningKernel>
     ...(ownerWaitMs === undefined ? {} : { ownerWaitMs }),
     ...(options.bootId === undefined ? {} : { bootId: options.bootId }),
     clockSkewMs: config.clockSkewSeconds * 1_000,
+    durability: config.durableMode === 'off' ? 'none' : 'full',
     log: logSettings(options),
     atCutpoint,
   })
   const store = new EmbeddedAdmissionStore(tables, options.onFenced)
   const log = limitedLog(options.log ?? (() => {}), clock)
+  if (config.durableMode === 'off') log({ level: 'warn', event: 'durable_mode_off' })
   const context: KernelContext = {
     atCutpoint,
     clock,

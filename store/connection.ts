@@ -21,11 +21,18 @@ const SETTINGS: readonly (readonly [name: string, written: string, readBack: num
   ['wal_autocheckpoint', '0', 0],
 ]
 
+/** `none`: commits are not synced, and a power cut may take any of them. For development alone. */
+export type Durability = 'full' | 'none'
+
+const FORGETFUL: typeof SETTINGS = SETTINGS.map(setting =>
+  setting[0] === 'synchronous' ? ['synchronous', 'OFF', 0] : setting,
+)
+
 /** @returns an open connection to an existing file, every setting asserted. It never creates. */
-export function openConnection(path: string): Database.Database {
+export function openConnection(path: string, durability: Durability = 'full'): Database.Database {
   const database = openExisting(path)
   try {
-    for (const setting of SETTINGS) applySetting(database, setting)
+    for (const setting of durability === 'full' ? SETTINGS : FORGETFUL) applySetting(database, setting)
     return database
   } catch (error) {
     database.close()

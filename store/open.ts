@@ -3,7 +3,7 @@
 // Source: ../docs/decisions on provision and open; sqlite.org/howtocorrupt.html.
 import type Database from 'better-sqlite3'
 import type { Clock } from '../protocol/clock.js'
-import { openConnection, openReadOnly } from './connection.js'
+import { type Durability, openConnection, openReadOnly } from './connection.js'
 import { FileAge } from './file-age.js'
 import { assertPrivateParent, assertStoreFile } from './file-custody.js'
 import { type OwnerLock, takeOwnerLock } from './owner-lock.js'
@@ -23,6 +23,8 @@ export interface OpenOptions {
   /** How long to wait for the process that serves the store; 0 unless said. */
   readonly ownerWaitMs?: number
   readonly atCutpoint?: Cutpoint
+  /** `full` unless a configuration gave it up in so many words. */
+  readonly durability?: Durability
 }
 
 /**
@@ -39,7 +41,7 @@ export async function openStore(path: string, schema: StoreSchema, options: Open
   try {
     age = new FileAge(path)
     assertNewest(path, schema, { lock, age })
-    database = openConnection(path)
+    database = openConnection(path, options.durability)
     const storeId = assertContent(database, path, schema)
     const head = new StoreHead({ database, lock, storeId, age })
     const store = new Store({

@@ -2,6 +2,7 @@
 // Must never: commit past its fence. Source: the admission store's owner lease and mutation fence.
 import { bootIdentity } from '../../native/clock.js'
 import type { Clock } from '../../protocol/clock.js'
+import type { Durability } from '../../store/connection.js'
 import { openStore } from '../../store/open.js'
 import type { Cutpoint, Store } from '../../store/store.js'
 import type { LogSettings } from '../decision-receipt.js'
@@ -34,6 +35,7 @@ export interface OpenTablesOptions {
   readonly ownerWaitMs?: number
   /** The boot in which the clock's elapsed time counts; this machine's unless said. */
   readonly bootId?: string
+  readonly durability?: Durability
   /** How far the wall clock may stray from the boot clock before admission stops. */
   readonly clockSkewMs?: number
   /** With what decisions are signed into its log; a store that is opened without it decides nothing. */

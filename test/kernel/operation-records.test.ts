@@ -179,6 +179,14 @@ describe('the same arguments twice', () => {
   })
 })
 
+test('a kernel that forgets says so in its log and in every receipt', async () => {
+  await kernel.restart({ durableMode: 'off' })
+  expect(kernel.events).toContainEqual({ level: 'warn', event: 'durable_mode_off' })
+  const { operationId } = await reserved(kernel, await issueGrant(kernel))
+  const shown = await kernel.client.call('show_receipt', { operationId, receiptId: null })
+  expect(JSON.stringify(shown)).toContain('"durable_mode":"off"')
+})
+
 describe('a clock that jumped', () => {
   test('is accepted under a signature over what was looked at, back too, and admission goes on', async () => {
     const clock = new HeldClock(Date.now())

@@ -88,6 +88,22 @@ describe('a commit', () => {
   })
 })
 
+test('is given up only where an opening says so, and then no commit is synced', async () => {
+  const made = await makeTestStore()
+  try {
+    for (const [durability, level] of [
+      ['full', 2],
+      ['none', 0],
+    ] as const) {
+      const store = await made.open({ durability })
+      expect(store.get('PRAGMA synchronous')).toEqual({ synchronous: level })
+      store.close()
+    }
+  } finally {
+    made.remove()
+  }
+})
+
 test('an opening syncs the store file before it notes its age: a power cut then takes neither from the other', async () => {
   const trace = join(made.folder, 'trace')
   const child = startChild(`${CHILD_OPENS}\nconst store = await open()\nstore.close()`, [made.path], {

@@ -36,6 +36,7 @@ export interface TestKernelOptions {
   readonly nonce?: { readonly ttlSeconds: number; readonly capacity: number }
   readonly atCutpoint?: (name: string) => void
   readonly approvers?: readonly EligibleApprover[]
+  readonly durableMode?: 'all' | 'off' | 'side_effecting'
   readonly onSharedArguments?: 'refuse' | 'warn'
   /** Null: this process is listed as an administrator without a caller key. */
   readonly callerPublicKey?: string | null
@@ -95,7 +96,8 @@ export function kernelConfig(
     },
     approvers: parts.approvers ?? [],
     nonce: parts.nonce ?? { ttlSeconds: 30, capacity: 16_384 },
-    durableMode: 'side_effecting',
+    durableMode: parts.durableMode ?? 'side_effecting',
+    unsafeDevelopment: parts.durableMode === 'off',
     checkpointReceipts: parts.checkpointReceipts ?? 100,
     clockSkewSeconds: 5,
     onSharedArguments: parts.onSharedArguments ?? 'warn',
