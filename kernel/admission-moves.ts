@@ -22,7 +22,9 @@ import type {
 } from './admission-store.js'
 import { assertNonceTime } from '../protocol/execution-nonce.js'
 import * as approvals from './approval-moves.js'
+import type { CallStore } from './call-store.js'
 import { dispatch } from './dispatch.js'
+import { EmbeddedCallStore } from './embedded-calls.js'
 import { brokerAttemptOf } from './dispatch-commit.js'
 import { EmbeddedLog } from './embedded-log.js'
 import { brokerOutcomeId, endingOf } from './ending.js'
@@ -40,6 +42,7 @@ import type { SqliteAdmissionTables } from './sqlite/tables.js'
 export class EmbeddedAdmissionStore implements AdmissionStore {
   readonly storeId: string
   readonly ownerEpoch: number
+  readonly calls: CallStore
   readonly receipts: EmbeddedLog
   readonly #tables: SqliteAdmissionTables
   readonly #onFenced: (error: BrokerError) => void
@@ -51,6 +54,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     this.storeId = tables.storeId
     this.ownerEpoch = tables.owner.ownerEpoch
     this.receipts = new EmbeddedLog(tables.receipts, (name, body) => this.#commit(name, body))
+    this.calls = new EmbeddedCallStore((name, body) => this.#commit(name, body))
   }
 
   async findOperation(operationId: string) {

@@ -2,7 +2,7 @@
 // its compare-and-set and its commit belong together, and it resolves when the move is on disk.
 // Must never: show how a store does it. Several kernels may come to share one behind this interface.
 // Source: the admission store, its mutation fence and the budget holds of the kernel's wire.
-import type { EmbeddedLog } from './embedded-log.js'
+import type { CallStore } from './call-store.js'
 import type { AdmissionState } from '../protocol/admission-states.js'
 import type { AdminOperation } from '../protocol/administration.js'
 import type { GovernedApprovalToken } from '../protocol/approval-token.js'
@@ -26,6 +26,7 @@ import type {
   SealedRequest,
   StoredGrant,
 } from './operation.js'
+import type { ReceiptStore } from './receipt-store.js'
 
 /** What a list is cut to: one caller's records, or everybody's. */
 export interface ListFilter {
@@ -103,8 +104,10 @@ export interface AdmissionStore {
   readonly storeId: string
   /** Raised with every opening: an owner of an older epoch can write nothing any more. */
   readonly ownerEpoch: number
+  /** The moves of tool calls. */
+  readonly calls: CallStore
   /** The log of signed receipts. */
-  readonly receipts: EmbeddedLog
+  readonly receipts: ReceiptStore
 
   findOperation(operationId: string): Promise<AdmissionOperation | undefined>
   /** The id of the operation that announced an attempt. */

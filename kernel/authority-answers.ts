@@ -120,7 +120,9 @@ async function revocation(context: KernelContext, query: QueryOf<'check_broker_r
  */
 async function holdState(context: KernelContext, query: HoldQuery): Promise<HoldState> {
   const operation = await context.store.findOperation(query.operationId)
-  if (operation === undefined || announcementOf(operation).ids.holdId !== query.holdId) return 'unknown'
+  // The broker has no part in a tool call: what it asks of one, it asks of nothing that it can know.
+  if (operation === undefined || operation.call.kind === 'tool_call') return 'unknown'
+  if (announcementOf(operation).ids.holdId !== query.holdId) return 'unknown'
   // Nothing was minted for what waits for approvals: nobody can ask for it in good faith.
   if (operation.call.kind === 'announced') return 'denied'
   if (!isSameHold(operation, query)) return 'denied'

@@ -6,12 +6,13 @@ import type { KernelReceipt } from '../protocol/kernel-receipt.js'
 import type { SealedLog } from '../protocol/receipt-rpc.js'
 import type { Refusal } from './decision-receipt.js'
 import { logRefusal, sealLog } from './receipt-log.js'
+import type { ReceiptStore } from './receipt-store.js'
 import type { SqliteMove } from './sqlite/move.js'
 import type { LoggedReceipt, ReceiptReads } from './sqlite/receipt-tables.js'
 
 export type Commit = <T>(name: string, body: (move: SqliteMove) => T) => Promise<T>
 
-export class EmbeddedLog {
+export class EmbeddedLog implements ReceiptStore {
   readonly #reads: ReceiptReads
   readonly #commit: Commit
 

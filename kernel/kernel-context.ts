@@ -6,6 +6,7 @@ import type { PublicKey, SigningKey } from '../protocol/keys.js'
 import { KEY_BYTES } from '../protocol/limits.js'
 import type { Cutpoint } from '../system/cutpoints.js'
 import type { AdmissionStore } from './admission-store.js'
+import type { CallPolicy } from './call-store.js'
 import type { BrokerRecords } from './broker-records.js'
 import type { Outstanding } from './outstanding.js'
 import type { KernelClientEntry, KernelConfig } from './config.js'
@@ -39,6 +40,7 @@ export interface KernelParts {
 
 export interface KernelContext extends KernelParts {
   readonly store: AdmissionStore
+  readonly callPolicy: CallPolicy
   readonly outstanding: Outstanding
   /** Called at every message to and from others; a crash test ends the process there. */
   readonly atCutpoint: Cutpoint

@@ -38,6 +38,7 @@ import { reserve } from './reserve.js'
 import { release } from './settle-operation.js'
 import type { Settlement } from './settlement.js'
 import { startDispatch } from './start-dispatch.js'
+import { ToolCalls } from './tool-calls.js'
 
 /** How long a status waits to learn whether the broker answers. */
 const PROBE_MS = 500
@@ -46,11 +47,13 @@ export type RequestOf<K extends KernelOperationKind> = Extract<KernelOperation, 
 export type ResponseOf<K extends KernelOperationKind> = Extract<KernelResult, { kind: K }>['response']
 
 export class Kernel {
+  readonly calls: ToolCalls
   readonly #context: KernelContext
   readonly #settlement: Settlement
   #probing: Promise<boolean> | undefined
 
   constructor(context: KernelContext, settlement: Settlement) {
+    this.calls = new ToolCalls(context, settlement)
     this.#context = context
     this.#settlement = settlement
   }

@@ -21,11 +21,8 @@ import type { ReserveRequest } from '../protocol/kernel-rpc.js'
 import { placementHeader } from '../protocol/placement.js'
 import type { KernelContext } from './kernel-context.js'
 import { CAPABILITY_LIFETIME_SECONDS, PROOF_NONCE_TTL_SECONDS } from './policy.js'
+import { BROKERED_TOOL } from './receipt-subject.js'
 import { uuidV7 } from './uuid-v7.js'
-
-/** The wire's names for what a brokered call calls. */
-export const TOOL_SERVER = 'chio-broker'
-export const TOOL_NAME = 'execute'
 
 /** One capability an operation: whoever knows the operation knows it before it is signed. */
 export function capabilityIdOf(operationId: string): string {
@@ -98,8 +95,8 @@ export function mintNonce(
     parameter_hash: request.requestDigest,
     request_id: request.invocationId,
     subject_id: request.callerPublicKey,
-    tool_name: TOOL_NAME,
-    tool_server: TOOL_SERVER,
+    tool_name: BROKERED_TOOL.name,
+    tool_server: BROKERED_TOOL.server,
   }
   return mintBoundNonce(context, { boundTo, operationId }, nowUnixSeconds)
 }

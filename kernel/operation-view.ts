@@ -3,7 +3,7 @@
 // Source: the operation view of the kernel's host socket.
 import { isTerminalState } from '../protocol/admission-states.js'
 import type { OperationView } from '../protocol/kernel-rpc.js'
-import { type AdmissionOperation, announcementOf } from './operation.js'
+import type { AdmissionOperation } from './operation.js'
 import type { WaitReason } from './settle-operation.js'
 
 const MAXIMUM_ERROR_BYTES = 4_096
@@ -27,15 +27,15 @@ export function operationView(
   outlook: Outlook,
   sharing: readonly string[] = [],
 ): OperationView {
-  const { ids, request } = announcementOf(operation)
+  const { binding } = operation
   return {
-    attemptId: operation.call.registration === null ? null : ids.attemptId,
+    attemptId: operation.call.registration?.ids.attemptId ?? null,
     createdAtUnixMs: operation.createdAtUnixMs,
-    grantId: request.grantId,
-    invocationId: request.invocationId,
+    grantId: binding.capability_id,
+    invocationId: binding.request_id,
     lastError: operation.lastError?.slice(0, MAXIMUM_ERROR_BYTES) ?? null,
     operationId: operation.operationId,
-    requestDigest: request.requestDigest,
+    requestDigest: binding.request_binding.action_parameter_hash,
     sharesArgumentsWith: sharing,
     settlement: settlementText(operation, outlook.reason),
     settlesAtUnixMs: isTerminalState(operation.state) ? null : outlook.settlesAtUnixMs,
@@ -53,6 +53,8 @@ function settlementText(operation: AdmissionOperation, reason: WaitReason | null
       : "settled by the broker's record"
   }
   if (reason !== null) return WAITS[reason]
+  if (state === 'prepared')
+    return 'awaits its reserve under a refreshed context; given back once its nonce expires'
   if (state === 'approval_required') return 'awaits its approvals; given back at their deadline'
   if (state === 'approval_reserved')
     return 'approved; awaits that its host asks again; given back at the deadline'

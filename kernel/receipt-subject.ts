@@ -2,7 +2,6 @@
 // Must never: hold a body or arguments: they are the host's and the executor's, and are told by digest.
 // Source: the action of the ChioReceipt; what a call of the broker calls is named as the execution nonce names it.
 import type { JsonValue } from '../protocol/json.js'
-import { TOOL_NAME, TOOL_SERVER } from './mint.js'
 import { type AdmissionOperation, announcementOf } from './operation.js'
 
 /** A tool as receipts name it. */
@@ -12,7 +11,7 @@ export interface ReceiptTool {
 }
 
 /** What the broker does for every call of its own. */
-export const BROKERED_TOOL: ReceiptTool = { name: TOOL_NAME, server: TOOL_SERVER }
+export const BROKERED_TOOL: ReceiptTool = { name: 'execute', server: 'chio-broker' }
 
 export interface ReceiptSubject {
   readonly parameters: JsonValue

@@ -14,6 +14,7 @@ import type { SupervisedDaemon } from '../system/supervision.js'
 import { provisionStore } from '../store/provision.js'
 import { EmbeddedAdmissionStore } from './admission-moves.js'
 import { serveAuthority } from './authority-service.js'
+import { callPolicyOf, type ToolCallSettings } from './call-policy.js'
 import type { KernelConfig } from './config.js'
 import { faultFields } from './fault-fields.js'
 import type { LogSettings } from './decision-receipt.js'
@@ -45,6 +46,8 @@ export interface StartOptions extends Omit<KernelParts, 'log'> {
   readonly ownerWaitMs?: number
   /** The boot in which elapsed time counts; this machine's unless said. */
   readonly bootId?: string
+  /** What an embedding admits tool calls for; none unless said. */
+  readonly toolCalls?: ToolCallSettings
   /** Sockets that a service manager bound already. */
   readonly activated?: ActivatedSockets
   /** Told once when another owner took the store over: this process has to end, and may not write. */
@@ -94,6 +97,7 @@ export async function startKernel(options: StartOptions): Promise<RunningKernel>
   if (config.durableMode === 'off') log({ level: 'warn', event: 'durable_mode_off' })
   const context: KernelContext = {
     atCutpoint,
+    callPolicy: callPolicyOf(options, options.toolCalls),
     clock,
     config,
     keys,

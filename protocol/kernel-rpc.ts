@@ -51,6 +51,7 @@ import {
   Reconcile,
 } from './operation-rpc.js'
 import { AttemptRegistration, Quotas, SignedRegisterAttemptAuthorization } from './registration.js'
+import { CallAnswer, PreflightCallRequest, ReserveCallRequest, StartCallRequest } from './tool-call-rpc.js'
 import { Count, UnixMs, UnixSeconds } from './unix-time.js'
 
 export const KERNEL_RPC_SCHEMA = 'chio.kernel-rpc.v1'
@@ -118,7 +119,7 @@ export type ReleaseResult = Infer<typeof ReleaseResult>
 const viewed = {
   attemptId: nullable(identifier()),
   createdAtUnixMs: UnixMs,
-  grantId: identifier(128),
+  grantId: identifier(),
   invocationId: identifier(),
   lastError: nullable(text({ minBytes: 1, maxBytes: 4_096 })),
   operationId: digest(),
@@ -158,6 +159,10 @@ export const KernelOperation = tagged('kind', {
   accept_clock: object({ request: AcceptClock }),
   authorize_registration: object({ request: AuthorizeRegistrationRequest }),
   authorize_release: object({ request: OperationReference }),
+  call_preflight: object({ request: PreflightCallRequest }),
+  call_reconcile: object({ request: OperationReference }),
+  call_reserve: object({ request: ReserveCallRequest }),
+  call_start: object({ request: StartCallRequest }),
   cancel: object({ request: OperationReference }),
   explain: object({ request: OperationName }),
   finalize: object({ request: FinalizeRequest }),
@@ -212,6 +217,10 @@ export const KernelResult = tagged('kind', {
   accept_clock: object({ response: object({ commitIndex: Count }) }),
   authorize_registration: object({ response: AuthorizeRegistrationResult }),
   authorize_release: object({ response: ReleaseResult }),
+  call_preflight: object({ response: CallAnswer }),
+  call_reconcile: object({ response: CallAnswer }),
+  call_reserve: object({ response: CallAnswer }),
+  call_start: object({ response: CallAnswer }),
   cancel: object({ response: OperationView }),
   explain: object({ response: object({ explanation: OperationExplanation, operation: OperationView }) }),
   finalize: object({ response: FinalizedOperation }),

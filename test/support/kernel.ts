@@ -5,6 +5,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { KernelClient } from '../../client/kernel-client.js'
 import type { BrokerRecords } from '../../kernel/broker-records.js'
+import type { ToolCallSettings } from '../../kernel/call-policy.js'
 import { type KernelConfig, parseKernelConfig } from '../../kernel/config.js'
 import type { KernelEvent, KernelKeys } from '../../kernel/kernel-context.js'
 import { provisionKernel, type RunningKernel, startKernel } from '../../kernel/start-kernel.js'
@@ -40,6 +41,8 @@ export interface TestKernelOptions {
   readonly onSharedArguments?: 'refuse' | 'warn'
   /** Null: this process is listed as an administrator without a caller key. */
   readonly callerPublicKey?: string | null
+  /** What it admits tool calls for; none unless said. */
+  readonly toolCalls?: ToolCallSettings
   /** Uid that may ask the authority; this process unless said. */
   readonly brokerUid?: number
   /** Receipts between two checkpoints of the log; 100 unless said. */
@@ -137,6 +140,7 @@ export async function makeTestKernel(options: TestKernelOptions = {}): Promise<T
       log: event => events.push(event),
       records: given.records ?? UNREACHABLE,
       ...(given.atCutpoint && { atCutpoint: given.atCutpoint }),
+      ...(given.toolCalls && { toolCalls: given.toolCalls }),
     })
   let running = await start(options)
   let client = clientOf(config)

@@ -1,0 +1,95 @@
+// What a tool call may use up: the budget of its grant and the room for nonces; and calls that never become an operation.
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { TOKEN_NOW_UNIX_SECONDS } from '../support/capability-tokens.js'
+import type { TestKernel } from '../support/kernel.js'
+import { callKernel, callUnder, preflight, reservedCall, reserveWith, tokenOf } from '../support/tool-call.js'
+
+let kernel: TestKernel
+beforeEach(async () => {
+  kernel = await callKernel()
+})
+afterEach(() => kernel.remove())
+
+const stateOf = async (operationId: string | null) =>
+  (await kernel.client.call('inspect', { operationId: operationId as string })).state
+
+describe('budgets', () => {
+  test('of calls at once, exactly as many are reserved as the grant allows; a call taken back makes room', async () => {
+    const token = tokenOf(kernel, { max_invocations: 2 })
+    const asked = Array.from({ length: 5 }, () => callUnder(token))
+    const preflighted = await Promise.all(asked.map(request => preflight(kernel, request)))
+    const answers = await Promise.all(
+      asked.map((request, at) => reserveWith(kernel, request, preflighted[at] ?? { executionNonce: null })),
+    )
+    const ready = answers.filter(({ state }) => state === 'ready_to_dispatch')
+    expect(ready).toHaveLength(2)
+    expect(answers.filter(({ code }) => code === 'grant_exhausted')).toHaveLength(3)
+    await kernel.client.call('cancel', { operationId: ready[0]?.operationId as string })
+    expect(await reservedCall(kernel, callUnder(token))).toMatchObject({ verdict: 'allow' })
+    expect(await preflight(kernel, callUnder(token))).toMatchObject({ check: 'budget', operationId: null })
+  })
+
+  test('a call under a total without a cap for one invocation, or under an aggregate, is refused', async () => {
+    const total = tokenOf(kernel, { max_total_cost: { currency: 'USD', units: 5 } })
+    const aggregate = tokenOf(
+      kernel,
+      {},
+      { aggregate_invocation_budget: { max_invocations: 5, scope: 'capability' } },
+    )
+    for (const token of [total, aggregate]) {
+      expect(await preflight(kernel, callUnder(token))).toMatchObject({
+        check: 'budget',
+        code: 'capability_denied',
+      })
+    }
+  })
+
+  test('the hold and the nonce of a call that nobody starts are given back when the nonce expires', async () => {
+    await kernel.remove()
+    kernel = await callKernel({ nonce: { capacity: 1, ttlSeconds: 1 } })
+    const token = tokenOf(kernel, { max_invocations: 1 })
+    const ready = await reservedCall(kernel, callUnder(token))
+    await vi.waitFor(async () => {
+      expect(await stateOf(ready.operationId)).toBe('compensated_before_dispatch')
+    }, 10_000)
+    expect(await reservedCall(kernel, callUnder(token))).toMatchObject({ state: 'ready_to_dispatch' })
+  })
+
+  test('a store full of nonces refuses, and takes nothing', async () => {
+    await kernel.remove()
+    kernel = await callKernel({ nonce: { capacity: 1, ttlSeconds: 60 } })
+    const token = tokenOf(kernel, { max_invocations: 2 })
+    const first = await reservedCall(kernel, callUnder(token))
+    const waiting = callUnder(token)
+    const preflighted = await preflight(kernel, waiting)
+    expect(await reserveWith(kernel, waiting, preflighted)).toMatchObject({
+      code: 'execution_nonce_capacity',
+    })
+    await kernel.client.call('cancel', { operationId: first.operationId as string })
+    expect(await reserveWith(kernel, waiting, preflighted)).toMatchObject({ state: 'ready_to_dispatch' })
+  })
+})
+
+test.each([
+  [
+    'an expired token',
+    () => tokenOf(kernel, {}, { expires_at: TOKEN_NOW_UNIX_SECONDS, issued_at: 1 }),
+    'capability_expired',
+    'token',
+  ],
+  ['a tool that nobody registered', () => tokenOf(kernel, { tool_name: '*' }), 'capability_denied', 'target'],
+  [
+    'another subject',
+    () => tokenOf(kernel, {}, { subject: kernel.administrator.publicKey }),
+    'capability_denied',
+    'subject',
+  ],
+])('%s is a refusal with a signed receipt, and no operation', async (_what, token, code, check) => {
+  const changes = check === 'target' ? { tool: 'delete' } : {}
+  const refused = await preflight(kernel, callUnder(token(), changes))
+  expect(refused).toMatchObject({ check, code, operationId: null, state: null, verdict: 'deny' })
+  expect(refused.receipt).toMatchObject({
+    decision: { guard: 'kernel', verdict: 'deny' },
+    tool_server: 'notes',
+  })
+})
