@@ -5,6 +5,8 @@ import { randomInt } from 'node:crypto'
 import type { Administrator } from '../../client/administrator.js'
 import { isBrokerError } from '../../protocol/errors.js'
 import { trialAdministrator } from '../trial-grant.js'
+import { correctActs, stateActs } from './record-acts.js'
+import { announceActs, approveActs } from './approval-acts.js'
 import type { CrashWorld } from './crash-world.js'
 import type { CutpointRow } from './cutpoint.js'
 import { type Told, toldByError } from './told.js'
@@ -54,6 +56,12 @@ async function actsOf(world: CrashWorld, row: CutpointRow, by: Administrator): P
         ask: () => by.revokeAtKernel(grantId),
         isDone: async () => (await found()).revoked,
       }
+    case 'announce':
+    case 'approve': {
+      const governed = { ...grant, maximumExecutions: 1, requiredApprovals: 1 }
+      await by.issue(governed)
+      return row.story === 'announce' ? announceActs(world, governed) : approveActs(world, governed)
+    }
     case 'provision': {
       const credential = { credentialId: grantId, provider: world.grant.credential.provider, version: 1 }
       return {
@@ -62,6 +70,10 @@ async function actsOf(world: CrashWorld, row: CutpointRow, by: Administrator): P
           (await by.credentials()).some(({ credential: of }) => of.credentialId === grantId),
       }
     }
+    case 'state':
+      return stateActs(world, by)
+    case 'correct':
+      return correctActs(world, by)
     default:
       return { ask: () => look(world, row.name, by), isDone: () => Promise.resolve(false) }
   }
@@ -77,6 +89,28 @@ async function exists(find: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
+/** A reserve that is refused: what stays of it is its receipt. */
+function refusedReserve({ caller, kernel }: CrashWorld['session']): Promise<unknown> {
+  return kernel.call('reserve', {
+    bodyBytes: 0,
+    bodySha256: NO_OPERATION,
+    callerPublicKey: caller.publicKey,
+    grantId: 'grant-of-nobody',
+    invocationId: 'invocation-of-nobody',
+    proofIssuedAtUnixSeconds: 0,
+    proofNonce: 'nonce-of-nobody-at-all',
+    requestDigest: NO_OPERATION,
+    responseLimitBytes: 1,
+    timeoutMs: 1,
+  })
+}
+
+/** Something is there for the checkpoint to cover. */
+async function sealAfterRefusal(session: CrashWorld['session']): Promise<unknown> {
+  await refusedReserve(session).catch(() => undefined)
+  return session.kernel.call('seal_log', {})
+}
+
 function look({ session }: CrashWorld, name: string, by: Administrator): Promise<unknown> {
   const { broker, kernel } = session
   switch (name.split('.')[1]) {
@@ -86,10 +120,28 @@ function look({ session }: CrashWorld, name: string, by: Administrator): Promise
       return broker.slotStatus()
     case 'list':
       return kernel.call('list', { limit: 1 })
+    case 'approval_list':
+      return kernel.call('approval_list', { limit: 1 })
+    case 'approval_show':
+      return kernel.call('approval_show', { operationId: NO_OPERATION })
+    case 'explain':
+      return kernel.call('explain', { id: NO_OPERATION })
+    case 'show_clock':
+      return kernel.call('show_clock', {})
     case 'list_grants':
       return kernel.call('list_grants', { limit: 1 })
     case 'inspect':
       return kernel.call('inspect', { operationId: NO_OPERATION })
+    case 'show_receipt':
+      return kernel.call('show_receipt', { operationId: NO_OPERATION, receiptId: null })
+    case 'read_log':
+    case 'read_checkpoints':
+      return kernel.call(name.includes('log') ? 'read_log' : 'read_checkpoints', { afterSeq: 0 })
+    case 'refusal_recorded':
+      return refusedReserve(session)
+    case 'seal_log':
+    case 'log_sealed':
+      return sealAfterRefusal(session)
     default:
       return kernel.call('status', {})
   }

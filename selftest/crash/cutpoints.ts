@@ -13,7 +13,22 @@ export const CUTPOINTS: readonly CutpointRow[] = [
 ]
 
 /** Ends that nothing depends on: what was answered changes nothing, or was changed by the row beside it. */
-const ANSWERED_LOOKS = ['inspect', 'list', 'list_grants', 'status', 'slot_status', 'credential_list']
+const ANSWERED_LOOKS = [
+  'approval_list',
+  'approval_show',
+  'inspect',
+  'list',
+  'list_grants',
+  'explain',
+  'read_checkpoints',
+  'read_log',
+  'seal_log',
+  'show_clock',
+  'show_receipt',
+  'status',
+  'slot_status',
+  'credential_list',
+]
 /** A transaction that only proves that the store can be entered. */
 export const WRITES_NOTHING = ['watchdog']
 const ANSWERED_ALIKE = ['kernel.capabilities.answered']
@@ -42,5 +57,5 @@ export const MOST_IMPORTANT: readonly string[] = [
 ]
 
 function isAdministrative({ story }: CutpointRow): boolean {
-  return ['issue', 'look', 'provision', 'revoke'].includes(story)
+  return ['announce', 'approve', 'issue', 'look', 'provision', 'revoke', 'state', 'correct'].includes(story)
 }
