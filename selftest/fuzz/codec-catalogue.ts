@@ -39,6 +39,7 @@ import * as dispatchCommit from '../../protocol/dispatch-commit.js'
 import * as exportManifest from '../../protocol/export-manifest.js'
 import * as kernelReceipt from '../../protocol/kernel-receipt.js'
 import * as logProof from '../../protocol/log-proof.js'
+import * as receiptRpc from '../../protocol/receipt-rpc.js'
 import { jsonSpans } from './json-spans.js'
 import { seedDocuments } from './seed-documents.js'
 
@@ -81,6 +82,7 @@ const MODULES: readonly object[] = [
   exportManifest,
   kernelReceipt,
   logProof,
+  receiptRpc,
 ]
 
 /** Every exported codec by its name. */

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { packageRoot } from '../../native/index.js'
 import { canonicalBytes } from '../../protocol/canonical.js'
 import type { JsonValue } from '../../protocol/json.js'
+import { admissionDocuments } from './seed-admission.js'
+import { logRequests, logResults } from './seed-log.js'
 
 export interface FrozenDocument {
   readonly name: string
@@ -28,7 +30,12 @@ export function seedDocuments(): readonly Uint8Array[] {
     if (found === undefined) throw new RangeError(`"name" expected a frozen document, got ${name}`)
     return JSON.parse(found.canonical) as Document
   }
-  const made = [...brokerDocuments(of), ...authorityDocuments(of), ...kernelDocuments(of), ...admission()]
+  const made = [
+    ...brokerDocuments(of),
+    ...authorityDocuments(of),
+    ...kernelDocuments(of),
+    ...admissionDocuments(RESERVE_REQUEST),
+  ]
   return [...frozen.map(({ canonical }) => Buffer.from(canonical)), ...made.map(canonicalBytes)]
 }
 
@@ -172,6 +179,7 @@ function kernelDocuments(of: Frozen): JsonValue[] {
     code: 'conflict',
     operationId: DIGEST,
     outcome: 'not_started',
+    receipt: of('kernel-receipt'),
     sentence: 'refused: expected x, got y',
   }
   return [
@@ -193,6 +201,7 @@ const OPERATION_VIEW = {
   requestDigest: DIGEST,
   settlement: 'waits',
   settlesAtUnixMs: AT,
+  sharesArgumentsWith: [DIGEST],
   state: 'prepared',
   updatedAtUnixMs: AT,
   version: 1,
@@ -226,7 +235,20 @@ function kernelOperations(of: Frozen): Named[] {
     ['revoke_grant', { grantId: 'grant-own' }],
     ['start', { executionNonce: of('execution-nonce'), operationId: DIGEST }],
     ['status', {}],
+    ...logRequests(),
   ]
+}
+
+/** What a reservation is answered with, before the receipt of it. */
+function reservedOf(of: Frozen): Document {
+  return {
+    authorityMetadataDigest: DIGEST,
+    capability: of('broker-capability'),
+    executionNonce: of('execution-nonce'),
+    operationId: DIGEST,
+    quotas: of('attempt-registration')['quotas'] as JsonValue,
+    revocationAuthorityDomain: 'chio.kernel:x',
+  }
 }
 
 function kernelResults(of: Frozen): Named[] {
@@ -234,14 +256,6 @@ function kernelResults(of: Frozen): Named[] {
   const result = (of('authority-hold')['body'] as Document)['result'] as Document
   const { captured } = result['response'] as Document
   const grantView = { executions: 1, grant: of('grant'), held: 0, revoked: false }
-  const reserved = {
-    authorityMetadataDigest: DIGEST,
-    capability: of('broker-capability'),
-    executionNonce: of('execution-nonce'),
-    operationId: DIGEST,
-    quotas: registration['quotas'] as JsonValue,
-    revocationAuthorityDomain: 'chio.kernel:x',
-  }
   const authorizations = {
     prepareAuthorization: of('prepare-authorization'),
     registerAuthorization: of('register-authorization'),
@@ -255,45 +269,11 @@ function kernelResults(of: Frozen): Named[] {
     ['issue_grant', { commitIndex: 1, grantId: 'grant-own' }],
     ['list', { operations: [OPERATION_VIEW, { ...OPERATION_VIEW, lastError: null, settlesAtUnixMs: null }] }],
     ['list_grants', { grants: [grantView] }],
-    ['reserve', reserved],
+    ['reserve', { ...reservedOf(of), receipt: of('kernel-receipt') }],
+    ['finalize', { ...OPERATION_VIEW, receipt: of('kernel-receipt') }],
+    ...logResults(of),
     ['revoke_grant', { commitIndex: 1, grantId: 'grant-own', newlyRevoked: true }],
     ['start', { captured: captured as JsonValue, operationId: DIGEST, startedAtUnixMs: AT }],
     ['status', { brokerReachable: true, operations, ownerEpoch: 1, waiting: 0 }],
   ]
-}
-
-/** Documents of the admission record, which the kernel keeps and nobody sends. */
-function admission(): JsonValue[] {
-  const requirements = Object.fromEntries(
-    [
-      'approval',
-      'authorization_consumption',
-      'broker_attempt',
-      'budget_capture',
-      'channel',
-      'execution_nonce',
-    ]
-      .concat('obligation', 'observation_attempt_zero', 'outcome_eligibility', 'payment')
-      .map(name => [name, name === 'payment']),
-  )
-  const binding = {
-    authenticated_tenant_id: 'tenant-own',
-    authorization_capability_hash: DIGEST,
-    capability_id: 'grant-own',
-    coordinator_authority_id: 'authority-own',
-    effect_class: 'side_effecting',
-    kind: 'tool_dispatch',
-    operation_id: DIGEST,
-    policy_hash: DIGEST,
-    request_binding: {
-      action_parameter_hash: DIGEST,
-      immutable_request_hash: DIGEST,
-      participant_requirements: requirements,
-      request_binding_hash: DIGEST,
-    },
-    request_id: 'invocation-own',
-    request_namespace_digest: DIGEST,
-  }
-  const { proofIssuedAtUnixSeconds: _issued, ...committed } = RESERVE_REQUEST
-  return [binding, { approverId: 'lead', publicKey: DIGEST }, committed]
 }
