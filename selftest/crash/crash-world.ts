@@ -12,6 +12,8 @@ import type { Clock } from '../../protocol/clock.js'
 import { BrokerError, isBrokerError } from '../../protocol/errors.js'
 import { requestDigest } from '../../protocol/execute-request.js'
 import type { Grant } from '../../protocol/grant.js'
+import { type SigningKey, signingKey } from '../../protocol/keys.js'
+import { KEY_BYTES } from '../../protocol/limits.js'
 import { deadlineAfter, hasPassed, NS_PER_MS } from '../../system/deadline.js'
 import type { DaemonRole } from '../daemon-commands.js'
 import { startTrial, type Trial, type TrialOptions } from '../trial.js'
@@ -33,6 +35,8 @@ export class CrashWorld {
   readonly provider: HitProvider
   readonly grant: Grant
   readonly session: HostSession
+  /** Who approves what asks for it. */
+  readonly approver: SigningKey
   /** Every cutpoint that a steered daemon reached. */
   readonly reached: Reached = new Set()
   /** Called between the steps of runs in this very process. */
@@ -40,7 +44,8 @@ export class CrashWorld {
   readonly #steered = new Map<DaemonRole, SteeredDaemon>()
   #aheadMs = 0
 
-  private constructor(parts: { trial: Trial; provider: HitProvider; grant: Grant }) {
+  private constructor(parts: { trial: Trial; provider: HitProvider; grant: Grant; approver: SigningKey }) {
+    this.approver = parts.approver
     this.trial = parts.trial
     this.provider = parts.provider
     this.grant = parts.grant
@@ -54,12 +59,14 @@ export class CrashWorld {
   /** The daemons are the shipped ones until they are steered. */
   static async open(options: TrialOptions = {}): Promise<CrashWorld> {
     const provider = await startHitProvider()
+    const approver = signingKey(randomBytes(KEY_BYTES))
+    const approvers = [{ approverId: 'crash', publicKey: approver.publicKey }]
     try {
-      const trial = await startTrial({ ...options, localProviders: [provider.local] })
+      const trial = await startTrial({ ...options, approvers, localProviders: [provider.local] })
       const token = `crash-${randomBytes(24).toString('hex')}`
       const wanted = { url: provider.url, token, maximumExecutions: GRANT_EXECUTIONS }
       const grant = await grantTrial(trial, { ...wanted, lifetimeSeconds: GRANT_LIFETIME_SECONDS })
-      return new CrashWorld({ trial, provider, grant })
+      return new CrashWorld({ approver, trial, provider, grant })
     } catch (error) {
       await provider.close()
       throw error

@@ -9,6 +9,8 @@ export type Who = 'broker' | 'kernel' | 'host' | 'cage-init' | 'tool'
  * deadline. `release`: one that finds the slot held, and gives its attempt back. `cancel`: a reservation taken back.
  * `registered`, `recorded`, `unregistered`: a host that died earlier left the operation, and the kernel settles it.
  * `recovery`: the process dies once more while its successor starts. `issue`, `provision`: an administrator's.
+ * `announce`, `approve`: a request that has to wait for its approver, and the approver's word.
+ * `state`, `correct`: a statement of what a provider did, and a clock that is accepted.
  * `look`: a question that changes nothing.
  */
 export type Story =
@@ -23,6 +25,10 @@ export type Story =
   | 'issue'
   | 'revoke'
   | 'provision'
+  | 'announce'
+  | 'approve'
+  | 'state'
+  | 'correct'
   | 'look'
 
 /** How far the operation is on disk when the process ends there: it decides everything that may be found later. */

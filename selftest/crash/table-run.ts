@@ -68,10 +68,14 @@ async function tellRow(world: CrashWorld, hosts: HostPool, { row, body }: Tellin
   }
   const role = row.who
   switch (row.story) {
+    case 'announce':
+    case 'approve':
+    case 'correct':
     case 'issue':
     case 'look':
     case 'provision':
     case 'revoke':
+    case 'state':
       return tellAdministered(world, row, role)
     default:
       return tellDaemonRow(world, { row, body }, role)
