@@ -35,6 +35,7 @@ export function seedDocuments(): readonly Uint8Array[] {
     ...authorityDocuments(of),
     ...kernelDocuments(of),
     ...admissionDocuments(RESERVE_REQUEST),
+    reservedOf(of),
   ]
   return [...frozen.map(({ canonical }) => Buffer.from(canonical)), ...made.map(canonicalBytes)]
 }
