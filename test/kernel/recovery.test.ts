@@ -1,6 +1,8 @@
 // What a new owner makes of what the last one left, and what its nonces are worth afterwards.
+import { copyFileSync, rmSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { recoveryOf } from '../../kernel/recovery.js'
+import { openTables } from '../../kernel/sqlite/tables.js'
 import { ADMISSION_STATES, isBeforeDispatch } from '../../protocol/admission-states.js'
 import { AdmissionWorld } from '../support/admission-world.js'
 import { runSql } from '../support/test-store.js'
@@ -148,6 +150,34 @@ describe('a nonce that was reserved', () => {
   ])('cannot be %s, whoever asks', async (_what, statement, sentence) => {
     await world.start(await ready())
     expect(runSql(world.path, statement).stderr).toMatch(sentence)
+  })
+})
+
+describe('one store', () => {
+  test('serves exactly one of two kernels that open it at once', async () => {
+    world.close()
+    const opened = await Promise.allSettled(
+      [1, 2, 3].map(() => openTables(world.path, { clock: world.clock })),
+    )
+    const served = opened.filter(({ status }) => status === 'fulfilled')
+    const refused = opened.flatMap(one => (one.status === 'rejected' ? [one.reason as unknown] : []))
+    expect(served).toHaveLength(1)
+    expect(refused).toEqual(
+      [1, 2].map(() => expect.objectContaining({ code: 'another_instance' }) as unknown),
+    )
+    for (const one of opened) if (one.status === 'fulfilled') one.value.close()
+  })
+
+  test('that is put back as it was yesterday is refused, whatever was spent since', async () => {
+    world.close()
+    const yesterday = `${world.path}.yesterday`
+    copyFileSync(world.path, yesterday)
+    await world.open()
+    await world.start(await ready())
+    world.close()
+    for (const name of [world.path, `${world.path}-wal`, `${world.path}-shm`]) rmSync(name, { force: true })
+    copyFileSync(yesterday, world.path)
+    await expect(world.open()).rejects.toMatchObject({ code: 'store_replaced' })
   })
 })
 
