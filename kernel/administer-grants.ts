@@ -12,7 +12,7 @@ import { unixSeconds } from '../protocol/clock.js'
 import { encode } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import { checkGrant, Grant } from '../protocol/grant.js'
-import { GrantReference, type GrantView } from '../protocol/kernel-rpc.js'
+import { CapabilityReference, GrantReference, type GrantView } from '../protocol/kernel-rpc.js'
 import type { AdminOutcome } from './admission-store.js'
 import { assertApprovable } from './approvals.js'
 import type { Caller, KernelContext } from './kernel-context.js'
@@ -45,6 +45,18 @@ export function revokeGrant(
   const request = { operation: 'revoke_grant', payload: encode(GrantReference, reference) }
   return administer(context, authorization, request, operation =>
     context.store.revokeGrant(reference.grantId, operation),
+  )
+}
+
+/** A token is revoked by its id alone: it ends with everything that was delegated from it, at the next check. */
+export function revokeCapability(
+  context: KernelContext,
+  authorization: Authorization,
+  reference: CapabilityReference,
+): Promise<AdminOutcome> {
+  const request = { operation: 'revoke_capability', payload: encode(CapabilityReference, reference) }
+  return administer(context, authorization, request, operation =>
+    context.store.revokeCapability(reference.capabilityId, operation),
   )
 }
 

@@ -2,9 +2,8 @@
 // Must never: hold SQL, or let a check stand outside the transaction that rests on it.
 // Source: the admission state table; budget holds (reserve, capture once, reverse); the execution nonce's store.
 import type { AdminOperation } from '../protocol/administration.js'
-import { BrokerError, isBrokerError } from '../protocol/errors.js'
+import { type BrokerError, isBrokerError } from '../protocol/errors.js'
 import type { Grant } from '../protocol/grant.js'
-import { grantRevocationId } from '../protocol/hold.js'
 import type { AcceptClock, Reconcile } from '../protocol/operation-rpc.js'
 import type { BrokerRecord } from '../protocol/kernel-rpc.js'
 import type {
@@ -28,6 +27,7 @@ import { EmbeddedCallStore } from './embedded-calls.js'
 import { brokerAttemptOf } from './dispatch-commit.js'
 import { EmbeddedLog } from './embedded-log.js'
 import { brokerOutcomeId, endingOf } from './ending.js'
+import * as grants from './grant-moves.js'
 import { assertCapabilityLive, assertGrantLive } from './liveness.js'
 import * as rules from './move-rules.js'
 import { type AdmissionOperation, brokeredCall } from './operation.js'
@@ -125,27 +125,16 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
   }
 
   issueGrant(grant: Grant, operation: AdminOperation): Promise<AdminOutcome> {
-    return this.#administer('grant_issued', operation, move => {
-      const { grantId } = grant
-      if (move.grants.find(grantId) !== undefined) {
-        throw new BrokerError('conflict', `grant ${grantId} refused: expected a new id, got a known one`)
-      }
-      move.grants.insert(grant)
-      return { commitIndex: move.head.commitIndex, grantId, newlyRevoked: false }
-    })
+    return this.#administer('grant_issued', operation, move => grants.issueGrant(move, grant))
   }
 
   revokeGrant(grantId: string, operation: AdminOperation): Promise<AdminOutcome> {
-    return this.#administer('grant_revoked', operation, move => {
-      if (move.grants.find(grantId) === undefined) {
-        throw new BrokerError(
-          'grant_unknown',
-          `revocation refused: expected a grant of this kernel, got none`,
-        )
-      }
-      const newlyRevoked = move.grants.revoke(grantId, [grantId, grantRevocationId(grantId)])
-      return { commitIndex: move.head.commitIndex, grantId, newlyRevoked }
-    })
+    return this.#administer('grant_revoked', operation, move => grants.revokeGrant(move, grantId))
+  }
+
+  revokeCapability(capabilityId: string, operation: AdminOperation): Promise<AdminOutcome> {
+    const revoke = (move: SqliteMove) => grants.revokeCapability(move, capabilityId)
+    return this.#administer('capability_revoked', operation, revoke)
   }
 
   reconcile(stated: Reconcile, operation: AdminOperation): Promise<AdminOutcome> {

@@ -139,6 +139,8 @@ export interface AdmissionStore {
   acceptClock(accepted: AcceptClock, operation: AdminOperation): Promise<AdminOutcome>
   /** Revokes a grant and consumes the approvals. Repeating it is safe. */
   revokeGrant(grantId: string, operation: AdminOperation): Promise<AdminOutcome>
+  /** Revokes a capability token by its id, known here or not. Repeating it is safe. */
+  revokeCapability(capabilityId: string, operation: AdminOperation): Promise<AdminOutcome>
   /**
    * Admits a reservation with its hold and nonce, up to ready_to_dispatch, in one commit.
    * The same reservation again returns the operation as it stands; `request_binding_mismatch` otherwise.

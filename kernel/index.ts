@@ -1,4 +1,6 @@
 // What the package exports as `chio-broker/kernel`: an embedding starts a kernel over a store of its own.
 export type { BrokerRecords, RetainedAttempt, Unanswered } from './broker-records.js'
+export type { ToolCallSettings } from './call-policy.js'
 export { type KernelConfig, parseKernelConfig, readKernelConfig } from './config.js'
+export type { CallGuard, JudgedCall } from './evaluate-call.js'
 export { provisionKernel, startKernel } from './start-kernel.js'

@@ -20,7 +20,7 @@ import type {
   StartResult,
 } from '../protocol/kernel-rpc.js'
 import { acceptClock, reconcile, showClock } from './administer-records.js'
-import { issueGrant, listGrants, revokeGrant, showGrant } from './administer-grants.js'
+import { issueGrant, listGrants, revokeCapability, revokeGrant, showGrant } from './administer-grants.js'
 import { listApprovals, showApproval, submitApproval, unanswered, viewOf } from './approvals.js'
 import { authorizeRegistration, signAction } from './authorize-registration.js'
 import { deadlineAfter } from '../system/deadline.js'
@@ -207,6 +207,14 @@ export class Kernel {
     reference: RequestOf<'revoke_grant'>,
   ): Promise<ResponseOf<'revoke_grant'>> {
     return revokeGrant(this.#context, authorization, reference)
+  }
+
+  async revokeCapability(
+    authorization: AdminAuthorization | null,
+    reference: RequestOf<'revoke_capability'>,
+  ): Promise<ResponseOf<'revoke_capability'>> {
+    const { commitIndex, newlyRevoked } = await revokeCapability(this.#context, authorization, reference)
+    return { ...reference, commitIndex, newlyRevoked }
   }
 
   showGrant(caller: Caller, { grantId }: RequestOf<'show_grant'>): Promise<ResponseOf<'show_grant'>> {

@@ -37,6 +37,7 @@ const HANDLERS: Handlers = {
   read_log: ({ caller, kernel, request }) => kernel.readLog(caller, request),
   reconcile: ({ authorization, kernel, request }) => kernel.reconcile(authorization, request),
   reserve: ({ caller, kernel, request }) => kernel.reserve(caller, request),
+  revoke_capability: ({ authorization, kernel, request }) => kernel.revokeCapability(authorization, request),
   revoke_grant: ({ authorization, kernel, request }) => kernel.revokeGrant(authorization, request),
   seal_log: ({ caller, kernel }) => kernel.sealLog(caller),
   show_clock: ({ kernel }) => kernel.showClock(),

@@ -150,6 +150,9 @@ export const GrantView = object({
 export type GrantView = Infer<typeof GrantView>
 
 export const GrantReference = object({ grantId: identifier(128) })
+/** A capability token, by the id under which it is revoked. */
+export const CapabilityReference = object({ capabilityId: identifier() })
+export type CapabilityReference = Infer<typeof CapabilityReference>
 export const ListRequest = object({ limit: integer({ min: 1, max: 1_000 }) })
 
 export const KernelOperation = tagged('kind', {
@@ -174,6 +177,7 @@ export const KernelOperation = tagged('kind', {
   read_log: object({ request: LogPageRequest }),
   reconcile: object({ request: Reconcile }),
   reserve: object({ request: ReserveRequest }),
+  revoke_capability: object({ request: CapabilityReference }),
   revoke_grant: object({ request: GrantReference }),
   seal_log: object({ request: object({}) }),
   show_clock: object({ request: object({}) }),
@@ -190,6 +194,7 @@ export const ADMINISTRATIVE_OPERATIONS: ReadonlySet<KernelOperationKind> = new S
   'accept_clock',
   'issue_grant',
   'reconcile',
+  'revoke_capability',
   'revoke_grant',
 ])
 
@@ -232,6 +237,9 @@ export const KernelResult = tagged('kind', {
   read_log: object({ response: LogPage }),
   reconcile: object({ response: object({ commitIndex: Count, operationId: digest() }) }),
   reserve: object({ response: ReserveAnswer }),
+  revoke_capability: object({
+    response: object({ capabilityId: identifier(), commitIndex: Count, newlyRevoked: boolean() }),
+  }),
   revoke_grant: object({
     response: object({ commitIndex: Count, grantId: identifier(128), newlyRevoked: boolean() }),
   }),

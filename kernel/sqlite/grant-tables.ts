@@ -71,11 +71,17 @@ export class GrantTables extends GrantReads {
 
   /** @returns whether the grant was not revoked before. */
   revoke(grantId: string, revocationIds: readonly string[]): boolean {
-    const sql = 'INSERT INTO revocations VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
-    const { head, nowUnixMs } = this.#moment
-    for (const id of revocationIds) this.#tx.run(sql, id, head.commitIndex, nowUnixMs)
-    this.#touchRevocations()
+    for (const id of revocationIds) this.revokeId(id)
     return this.#tx.run('UPDATE grants SET revoked = 1 WHERE grant_id = ? AND revoked = 0', grantId) === 1
+  }
+
+  /** @returns whether the id was not revoked before. */
+  revokeId(id: string): boolean {
+    const { head, nowUnixMs } = this.#moment
+    const sql = 'INSERT INTO revocations VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
+    const newly = this.#tx.run(sql, id, head.commitIndex, nowUnixMs) === 1
+    this.#touchRevocations()
+    return newly
   }
 
   #touchRevocations(): void {
