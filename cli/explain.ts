@@ -10,6 +10,7 @@ import { type CommonOptions, print } from './output.js'
 const LABEL_COLUMNS = 12
 const LONGEST_BESIDE = 80 - LABEL_COLUMNS
 const MOVERS: Readonly<Record<OperationExplanation['mover'], string>> = {
+  approver: 'the approvers that the kernel names: chio approval show',
   executor: 'its executor, by its original report',
   host: 'its host, by repeating the run or taking it back',
   kernel: 'its kernel, by itself',

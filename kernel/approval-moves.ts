@@ -109,10 +109,16 @@ function assertApproved(move: SqliteMove, operation: AdmissionOperation, pins: P
   )
 }
 
+/** Who denied, in the words of a receipt: its reason names the approver. */
+const APPROVAL_GUARD = 'approval'
+
 function denied(move: SqliteMove, operation: AdmissionOperation, who: string): AdmissionOperation {
   const said = `denied by ${who}`
   const steps = stepsTo('compensated_before_dispatch')
-  return endParticipants(move, walk(move, operation, steps, { cause: said, lastError: said }))
+  return endParticipants(
+    move,
+    walk(move, operation, steps, { cause: said, deniedBy: APPROVAL_GUARD, lastError: said }),
+  )
 }
 
 function proposalOf(

@@ -49,8 +49,8 @@ export interface ReceiptMoment {
 /** Why an operation came to stand where it does, and what guards saw. */
 export interface DecisionReason {
   readonly cause: string
-  readonly deniedBy?: string
-  readonly evidence?: readonly GuardEvidence[]
+  readonly deniedBy?: string | undefined
+  readonly evidence?: readonly GuardEvidence[] | undefined
 }
 
 /** A request that was refused, with the operation it named if there was one. */
@@ -79,10 +79,10 @@ const DECISIONS: Partial<Record<AdmissionState, Decide>> = {
   ready_to_dispatch: allow,
   dispatch_committed: allow,
   completed: allow,
-  compensated_before_dispatch: (operation, reason) => ({
-    reason: reasonOf(operation, reason),
-    verdict: 'cancelled',
-  }),
+  compensated_before_dispatch: (operation, reason) =>
+    reason.deniedBy === undefined
+      ? { reason: reasonOf(operation, reason), verdict: 'cancelled' }
+      : { guard: reason.deniedBy, reason: reasonOf(operation, reason), verdict: 'deny' },
   not_accepted_after_dispatch_commit: (operation, reason) => ({
     reason: reasonOf(operation, reason),
     verdict: 'cancelled',

@@ -73,9 +73,9 @@ const SETTLING = "wait: its kernel asks the broker and ends it by the broker's r
 const NEXT: Readonly<Record<AdmissionState, string>> = {
   prepared: REVERSIBLE,
   broker_attempt_registered: REVERSIBLE,
-  approval_required: 'ask its approvers, then repeat the run: chio approval list',
+  approval_required: 'ask its approvers: chio approval show; the run that waits for them goes on by itself',
   budget_authorized: REVERSIBLE,
-  approval_reserved: 'repeat the run: everything that it waited for is there',
+  approval_reserved: 'its run goes on by itself; without one it is given back at its deadline',
   ready_to_dispatch: `its host starts it before its nonce expires; else ${REVERSIBLE}`,
   capture_pending: SETTLING,
   dispatch_committed: `${SETTLING}; never run it again before that`,

@@ -42,8 +42,8 @@ export const DISPATCH_STATES = [
 ] as const
 export type DispatchState = (typeof DISPATCH_STATES)[number]
 
-/** Who may move the operation on: the host that asked, the kernel itself, the pinned executor, or nobody. */
-export type StateOwner = 'executor' | 'host' | 'kernel' | 'nobody'
+/** Who may move the operation on: its approvers, the host that asked, the kernel itself, the pinned executor, or nobody. */
+export type StateOwner = 'approver' | 'executor' | 'host' | 'kernel' | 'nobody'
 
 export interface StateFacts {
   readonly terminal: boolean
@@ -62,7 +62,7 @@ const ended = (dispatch: DispatchState): StateFacts => ({ terminal: true, owner:
 export const STATE_FACTS: Record<AdmissionState, StateFacts> = {
   prepared: open('host', 'not_committed'),
   broker_attempt_registered: open('kernel', 'not_committed'),
-  approval_required: open('host', 'not_committed'),
+  approval_required: open('approver', 'not_committed'),
   budget_authorized: open('kernel', 'not_committed'),
   approval_reserved: open('kernel', 'not_committed'),
   ready_to_dispatch: open('host', 'not_committed'),

@@ -66,7 +66,7 @@ export const OperationExplanation = object({
   capture: sentence,
   document: AdmissionOperationDocument,
   history: array(HistoryLine, { max: MAXIMUM_HISTORY_LINES }),
-  mover: oneOf('executor', 'host', 'kernel', 'nobody'),
+  mover: oneOf('approver', 'executor', 'host', 'kernel', 'nobody'),
   next: sentence,
   reconciliations: array(Reconciliation, { max: MAXIMUM_RECONCILIATIONS }),
   sharesArgumentsWith: array(digest(), { max: MAXIMUM_SHARING }),

@@ -32,6 +32,7 @@ import * as delegationLink from '../../protocol/delegation-link.js'
 import * as governedIntent from '../../protocol/governed-intent.js'
 import * as scope from '../../protocol/scope.js'
 import * as thresholdProposal from '../../protocol/threshold-proposal.js'
+import * as toolCallResponse from '../../protocol/tool-call-response.js'
 import * as toolCall from '../../protocol/tool-call.js'
 import * as admissionMetadata from '../../protocol/admission-metadata.js'
 import * as checkpoint from '../../protocol/checkpoint.js'
@@ -76,6 +77,7 @@ const MODULES: readonly object[] = [
   scope,
   thresholdProposal,
   toolCall,
+  toolCallResponse,
   admissionMetadata,
   checkpoint,
   dispatchCommit,

@@ -87,6 +87,11 @@ describe('an operation that needs approvals', () => {
     const pins = { approvers: APPROVERS, policyAuthority: kernel.keys.kernel.publicKey }
     expect(() => verifyProposal(shown.proposal, pins)).not.toThrow()
     expect(shown.proposal.body.proposalDeadline - shown.proposal.body.proposalCreatedAt).toBe(900)
+    const { explanation } = await kernel.client.call('explain', { id: operationId })
+    expect(explanation).toMatchObject({
+      mover: 'approver',
+      next: expect.stringContaining('approvers') as string,
+    })
     const { approvals } = await kernel.client.call('approval_list', { limit: 10 })
     expect(approvals).toMatchObject([{ approved: 0, operationId, required: 2, state: 'approval_required' }])
     const release = () => kernel.client.call('authorize_release', { operationId })
@@ -134,6 +139,8 @@ describe('an operation that needs approvals', () => {
       state: 'compensated_before_dispatch',
     })
     expect(await heldOf(grant)).toBe(0)
+    const { receipt } = await kernel.client.call('show_receipt', { operationId, receiptId: null })
+    expect(receipt.decision).toEqual({ guard: 'approval', reason: 'denied by lead', verdict: 'deny' })
     expect(await refusalOf(() => reserve(fresh(announced)))).toMatchObject({
       code: 'approval_denied',
       message: expect.stringContaining('denied by lead') as string,

@@ -6,6 +6,7 @@ import { sha256Hex } from '../../protocol/digest.js'
 import { encodeFrame } from '../../protocol/frame.js'
 import type { JsonValue } from '../../protocol/json.js'
 import { parameterHash, ToolCallRequest } from '../../protocol/tool-call.js'
+import { ToolCallResponse } from '../../protocol/tool-call-response.js'
 import { tokenDocuments } from '../support/own-tokens.js'
 import { describeVectors, readVectors } from '../support/vectors.js'
 
@@ -32,6 +33,38 @@ describeVectors('the native frame', folder => {
     expect(framed.slice(0, 72)).toBe(frame.length_prefix_hex + frame.payload_first_32_octets_hex)
     const { params } = request
     expect(parameterHash(params)).toBe(sha256Hex(canonicalBytes(params)))
+  })
+})
+
+describe('a tool call response', () => {
+  const own = tokenDocuments().find(({ name }) => name === 'tool-call-response-allowed')?.value
+  const { receipt } = own as ToolCallResponse
+  const text = (result: object) =>
+    canonicalBytes({
+      id: 'request-1',
+      receipt: { ...receipt },
+      result,
+      type: 'tool_call_response',
+    } as JsonValue)
+
+  test.each<object>([
+    { status: 'ok', value: null },
+    { status: 'stream_complete', total_chunks: 3 },
+    { chunks_received: 1, reason: 'stopped', status: 'cancelled' },
+    { error: { code: 'capability_expired' }, status: 'err' },
+    { error: { code: 'tool_server_error', detail: 'authorization_denied' }, status: 'err' },
+  ])('may say %j', result => {
+    expect(decode(ToolCallResponse, text(result), 'response').result).toEqual(result)
+  })
+
+  test.each<object>([
+    { status: 'ok' },
+    { error: { code: 'capability_denied' }, status: 'err' },
+    { error: { code: 'unheard_of', detail: '' }, status: 'err' },
+    { status: 'pending_approval' },
+    { status: 'allowed', value: null },
+  ])('may not say %j', result => {
+    expect(() => decode(ToolCallResponse, text(result), 'response')).toThrow(/response refused/)
   })
 })
 

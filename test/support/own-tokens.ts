@@ -21,7 +21,10 @@ import {
   ThresholdProposal,
 } from '../../protocol/threshold-proposal.js'
 import { type Scope, scopeHash } from '../../protocol/scope.js'
+import type { KernelReceipt } from '../../protocol/kernel-receipt.js'
 import { ToolCallRequest } from '../../protocol/tool-call.js'
+import { ToolCallResponse, type ToolCallResult } from '../../protocol/tool-call-response.js'
+import { receiptsOf } from './kernel-receipts.js'
 import {
   child,
   delegated,
@@ -159,6 +162,19 @@ const waiting: ApprovalCase = {
   view,
 }
 
+const [receipt] = receiptsOf(1) as [KernelReceipt]
+const answered = (result: ToolCallResult): ToolCallResponse => ({
+  id: 'request-own',
+  receipt,
+  result,
+  type: 'tool_call_response',
+})
+const RESULTS: Readonly<Record<string, ToolCallResult>> = {
+  allowed: { status: 'ok', value: { text: 'read' } },
+  denied: { error: { code: 'policy_denied', detail: { guard: 'size', reason: 'too large' } }, status: 'err' },
+  pending: { proposal, status: 'pending_approval' },
+}
+
 /** Tokens and approvals, to be frozen. */
 export function tokenDocuments(): readonly {
   readonly name: string
@@ -179,5 +195,10 @@ export function tokenDocuments(): readonly {
       value: { approval, operationId: OPERATION_ID },
     },
     { name: 'tool-call-request', codec: ToolCallRequest, value: call },
+    ...Object.entries(RESULTS).map(([name, result]) => ({
+      name: `tool-call-response-${name}`,
+      codec: ToolCallResponse,
+      value: answered(result),
+    })),
   ]
 }
