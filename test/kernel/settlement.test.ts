@@ -161,7 +161,8 @@ describe('an operation that was started', () => {
     await until(operationId, 'not_accepted_after_dispatch_commit')
     const ended = await view(operationId)
     const late = failureOf(kernel, operation, NOT_COMMITTED)
-    expect(await kernel.client.call('finalize', { operationId, record: late })).toEqual(ended)
+    const { document: _document, ...seen } = ended
+    expect(await kernel.client.call('finalize', { operationId, record: late })).toMatchObject(seen)
     for (const record of [receiptOf(kernel, operation), failureOf(kernel, operation, UNKNOWN)]) {
       await expect(kernel.client.call('finalize', { operationId, record })).rejects.toMatchObject({
         code: 'conflict',
