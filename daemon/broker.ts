@@ -137,7 +137,6 @@ class RunningBroker implements Broker {
   async start(): Promise<void> {
     const { clock, config, credentials, log, store } = this.#parts
     credentials.assertMasterKey(store)
-    warmTrust()
     const settled = await settleOpenAttempts(this.#parts)
     this.#listener = await listen({
       path: config.socketPath,
@@ -156,6 +155,8 @@ class RunningBroker implements Broker {
       { event: 'ready', socketPath: config.socketPath, settled, localProviders: providers.join(' ') },
       'ready',
     )
+    // Served first: who asks at once waits for the rest of it, who starts us waits for none.
+    setImmediate(warmTrust)
   }
 
   slotStatus(): SlotStatus {
