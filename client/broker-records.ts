@@ -3,6 +3,7 @@
 import type { Clock } from '../protocol/clock.js'
 import { isBrokerError } from '../protocol/errors.js'
 import type { BrokerExecuteRequest } from '../protocol/execute-request.js'
+import type { BrokerExecuteResponse } from '../protocol/execute-response.js'
 import type { BrokerRecord } from '../protocol/kernel-rpc.js'
 import type { AttemptRegistration, SignedRegisterAttemptAuthorization } from '../protocol/registration.js'
 import type { AttemptStatus } from '../protocol/status.js'
@@ -46,6 +47,19 @@ export class BrokerRecordsClient {
         case 'attempt_unknown':
           return 'unknown'
       }
+    })
+  }
+
+  /** The recorded response with its output, verified; `none` for an attempt that has no response. */
+  async output(
+    attempt: RetainedAttempt,
+    deadlineBootNs: bigint,
+  ): Promise<BrokerExecuteResponse | 'none' | Unanswered> {
+    const context = { ...attempt, receiptSigner: this.#broker.pins.receiptKey }
+    return accepted(async () => {
+      const outcome = await readOutcome(this.#broker, context, this.#leftMs(deadlineBootNs))
+      if (outcome.kind === 'response') return outcome.response
+      return outcome.kind === 'attempt_unknown' ? 'unknown' : 'none'
     })
   }
 

@@ -33,6 +33,7 @@ import * as rules from './move-rules.js'
 import { type AdmissionOperation, brokeredCall } from './operation.js'
 import { begin, note, preparedOf, type Step, stepsTo, walk } from './operation-walk.js'
 import { endParticipants } from './participants.js'
+import type { OutputJudgement } from './output-guards.js'
 import { recover } from './recovery.js'
 import type { SqliteMove } from './sqlite/move.js'
 import { bootEndOf } from './sqlite/nonce-tables.js'
@@ -207,16 +208,22 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     })
   }
 
-  finalize(operationId: string, record: BrokerRecord): Promise<AdmissionOperation> {
+  finalize(
+    operationId: string,
+    record: BrokerRecord,
+    judgement?: OutputJudgement,
+  ): Promise<AdmissionOperation> {
     return this.#commit('finalized', move => {
       const operation = load(move, operationId)
       if (rules.repeatsEnding(operation, record)) return operation
-      const { lastError, path } = endingOf(operation.state, record)
+      const { lastError, path } = endingOf(operation.state, record, judgement)
       // What was delivered is in its host's journal: kept here too, it would only be one more copy to lose.
       if (path.includes('finalizing')) move.operations.dropRetained(operationId)
       const outcome = { tool_outcome_id: brokerOutcomeId(record) }
       const steps = path.map(to => (to === 'finalizing' ? { to, attach: outcome } : { to }))
-      const ended = walk(move, operation, steps, { cause: `record: ${record.kind}`, record, lastError })
+      const said = { deniedBy: judgement?.refusal?.guard, evidence: judgement?.evidence }
+      const milestone = { ...said, cause: `record: ${record.kind}`, lastError, record }
+      const ended = walk(move, operation, steps, milestone)
       return path.includes('compensated_before_dispatch') ? endParticipants(move, ended) : ended
     })
   }

@@ -26,6 +26,7 @@ import type {
   SealedRequest,
   StoredGrant,
 } from './operation.js'
+import type { OutputJudgement } from './output-guards.js'
 import type { ReceiptStore } from './receipt-store.js'
 
 /** What a list is cut to: one caller's records, or everybody's. */
@@ -157,7 +158,11 @@ export interface AdmissionStore {
   /** Captures the hold and commits the dispatch, once. A committed operation is returned as it stands. */
   start(command: StartCommand): Promise<AdmissionOperation>
   /** Ends an operation by a verified record of the broker; the same record again changes nothing. */
-  finalize(operationId: string, record: BrokerRecord): Promise<AdmissionOperation>
+  finalize(
+    operationId: string,
+    record: BrokerRecord,
+    judgement?: OutputJudgement,
+  ): Promise<AdmissionOperation>
   /** Takes back what was not started: the hold is reversed, the nonce cancelled. */
   compensate(command: SettleCommand): Promise<AdmissionOperation>
   /** Ends a started operation that the broker never came to hold; the hold stays spent. */

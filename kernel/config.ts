@@ -3,7 +3,7 @@
 // Source: the members of `chio.kerneld-config.v1`.
 import { isAbsolute, resolve } from 'node:path'
 import { BrokerError } from '../protocol/errors.js'
-import { parseStrictJson } from '../protocol/json.js'
+import { type JsonValue, parseStrictJson } from '../protocol/json.js'
 import { admitPublicKey, type PublicKey } from '../protocol/keys.js'
 import {
   MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS,
@@ -14,6 +14,7 @@ import {
   MAXIMUM_CONFIGURATION_BYTES,
   MAXIMUM_IDENTIFIER_BYTES,
   MAXIMUM_REQUEST_FRAME_BYTES,
+  MAXIMUM_RESPONSE_BYTES,
   MAXIMUM_RESPONSE_FRAME_BYTES,
   MAXIMUM_SOCKET_PATH_BYTES,
 } from '../protocol/limits.js'
@@ -30,6 +31,7 @@ import {
   whole,
   word,
 } from '../protocol/shape.js'
+import { readJsonSchema } from './json-schema.js'
 import { overflowUid } from '../system/peer.js'
 import { readRetainedFile } from '../system/retained-file.js'
 
@@ -115,6 +117,25 @@ const approvers = also(
 
 const yesOrNo = valueOf((value): value is boolean => typeof value === 'boolean', 'true or false')
 
+/** Read again when the kernel starts: here only that it is a schema of the subset. */
+const outputSchema = valueOf(
+  (value): value is JsonValue => value === null || isOutputSchema(value),
+  'null, or a JSON schema of the subset that docs/receipts.md names',
+)
+const outputGuards = exactly({
+  maximumBodyBytes: nullable(whole(1, MAXIMUM_RESPONSE_BYTES)),
+  secretScan: valueOf((value): value is boolean => typeof value === 'boolean', 'true or false'),
+  jsonSchema: outputSchema,
+})
+
+function isOutputSchema(value: JsonValue | undefined): boolean {
+  try {
+    return value !== undefined && readJsonSchema(value) !== undefined
+  } catch {
+    return false
+  }
+}
+
 const members = exactly({
   schema: word(KERNELD_CONFIG_SCHEMA),
   tenantScope: id,
@@ -137,6 +158,8 @@ const members = exactly({
   /** Gives up, in so many words, what nobody may give up elsewhere. */
   unsafeDevelopment: yesOrNo,
   clockSkewSeconds: whole(1, MAXIMUM_CLOCK_SKEW_SECONDS),
+  /** What is looked for in what providers deliver; null judges nothing. */
+  outputGuards: nullable(outputGuards),
   /** After so many receipts their log gets a checkpoint. */
   checkpointReceipts: whole(1, MAXIMUM_CHECKPOINT_RECEIPT_COUNT),
   /** Starting what has the same arguments as an operation whose effect is not known yet. */

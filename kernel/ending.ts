@@ -6,6 +6,7 @@ import { encode } from '../protocol/codec.js'
 import { sha256Hex } from '../protocol/digest.js'
 import { BrokerError } from '../protocol/errors.js'
 import { BrokerRecord } from '../protocol/kernel-rpc.js'
+import type { OutputJudgement } from './output-guards.js'
 
 /** Names what the broker recorded, as the operation's outcome. */
 export function brokerOutcomeId(record: BrokerRecord): string {
@@ -28,7 +29,7 @@ export function saysNothingSent(record: BrokerRecord): boolean {
  * The states through which a record takes an operation that is not yet terminal.
  * @throws BrokerError `conflict` when the record claims what this kernel never committed.
  */
-export function endingOf(state: AdmissionState, record: BrokerRecord): Ending {
+export function endingOf(state: AdmissionState, record: BrokerRecord, judgement?: OutputJudgement): Ending {
   if (isBeforeDispatch(state)) return beforeDispatch(record)
   if (state !== 'dispatch_committed') {
     throw new BrokerError(
@@ -36,7 +37,7 @@ export function endingOf(state: AdmissionState, record: BrokerRecord): Ending {
       `record refused: expected an operation that awaits one, got one in ${state}`,
     )
   }
-  if (record.kind === 'receipt') return { path: ['finalizing', 'completed'], lastError: null }
+  if (record.kind === 'receipt') return deliveredEnding(judgement)
   const { diagnosticCode, dispatchKnowledge } = record.failure.receipt.body
   switch (dispatchKnowledge) {
     case 'not_started':
@@ -46,6 +47,16 @@ export function endingOf(state: AdmissionState, record: BrokerRecord): Ending {
       return { path: ['finalizing', 'denied_after_delivery'], lastError: diagnosticCode }
     case 'unknown':
       return { path: ['outcome_unknown_after_dispatch'], lastError: diagnosticCode }
+  }
+}
+
+/** What was delivered is denied when a guard refuses it: the hold stays spent, for the provider acted. */
+function deliveredEnding(judgement: OutputJudgement | undefined): Ending {
+  const refusal = judgement?.refusal ?? null
+  if (refusal === null) return { path: ['finalizing', 'completed'], lastError: null }
+  return {
+    path: ['finalizing', 'denied_after_delivery'],
+    lastError: `output guard ${refusal.guard}: ${refusal.reason}`,
   }
 }
 

@@ -5,6 +5,7 @@ import { BrokerError } from '../protocol/errors.js'
 import { type OutcomeContext, verifyFailureOf, verifyReceiptOf } from '../protocol/execute-response.js'
 import type { BrokerRecord } from '../protocol/kernel-rpc.js'
 import type { RetainedAttempt } from './broker-records.js'
+import { judgeDelivered } from './delivered-output.js'
 import type { KernelContext } from './kernel-context.js'
 import { repeatsEnding } from './move-rules.js'
 import { type AdmissionOperation, type DispatchCommit, brokeredCall } from './operation.js'
@@ -27,7 +28,8 @@ export async function finalize(
   }
   verifyRecord(record, { ...attempt, receiptSigner: context.config.broker.receiptKey })
   checkCapture(record, operation.commit)
-  return context.store.finalize(operation.operationId, record)
+  const judgement = await judgeDelivered(context, attempt, record)
+  return context.store.finalize(operation.operationId, record, judgement)
 }
 
 /** The exact request and registration, or undefined where none was retained. */

@@ -3,4 +3,5 @@ export type { BrokerRecords, RetainedAttempt, Unanswered } from './broker-record
 export type { ToolCallSettings } from './call-policy.js'
 export { type KernelConfig, parseKernelConfig, readKernelConfig } from './config.js'
 export type { CallGuard, JudgedCall } from './evaluate-call.js'
+export type { DeliveredOutput, OutputGuard } from './output-guards.js'
 export { provisionKernel, startKernel } from './start-kernel.js'

@@ -8,6 +8,7 @@ import type { Cutpoint } from '../system/cutpoints.js'
 import type { AdmissionStore } from './admission-store.js'
 import type { CallPolicy } from './call-store.js'
 import type { BrokerRecords } from './broker-records.js'
+import type { OutputGuard } from './output-guards.js'
 import type { Outstanding } from './outstanding.js'
 import type { KernelClientEntry, KernelConfig } from './config.js'
 
@@ -39,6 +40,8 @@ export interface KernelParts {
 }
 
 export interface KernelContext extends KernelParts {
+  /** Judge what was delivered, in their order. */
+  readonly guards: readonly OutputGuard[]
   readonly store: AdmissionStore
   readonly callPolicy: CallPolicy
   readonly outstanding: Outstanding

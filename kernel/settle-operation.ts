@@ -137,6 +137,7 @@ async function endBy(
     await finalize(context, operation, record)
     return SETTLED
   } catch (error) {
+    if (isBrokerError(error) && error.code === 'output_unavailable') return again('broker_unreachable')
     if (
       !isBrokerError(error) ||
       !['authorization_denied', 'conflict', 'invalid_request'].includes(error.code)

@@ -31,6 +31,7 @@ import {
 import { limitedLog } from './limited-log.js'
 import { KernelEnd } from './kernel-end.js'
 import { Outstanding } from './outstanding.js'
+import { configuredGuards, type OutputGuard } from './output-guards.js'
 import { Settlement } from './settlement.js'
 import { KERNEL_STORE_SCHEMA } from './sqlite/schema.js'
 import { openTables } from './sqlite/tables.js'
@@ -48,6 +49,8 @@ export interface StartOptions extends Omit<KernelParts, 'log'> {
   readonly bootId?: string
   /** What an embedding admits tool calls for; none unless said. */
   readonly toolCalls?: ToolCallSettings
+  /** Guards of an embedding, after those of the configuration. */
+  readonly outputGuards?: readonly OutputGuard[]
   /** Sockets that a service manager bound already. */
   readonly activated?: ActivatedSockets
   /** Told once when another owner took the store over: this process has to end, and may not write. */
@@ -81,18 +84,9 @@ export async function provisionKernel(
 /** Opens store and sockets and serves until it is closed. The keys stay the caller's to wipe. */
 export async function startKernel(options: StartOptions): Promise<RunningKernel> {
   assertComplete(options)
-  const { clock, config, keys, ownerWaitMs, records } = options
+  const { clock, config, keys, records } = options
   const atCutpoint = cutpointsOf('kernel', options.atCutpoint)
-  const tables = await openTables(kernelStorePath(config), {
-    clock,
-    ...(ownerWaitMs === undefined ? {} : { ownerWaitMs }),
-    ...(options.bootId === undefined ? {} : { bootId: options.bootId }),
-    clockSkewMs: config.clockSkewSeconds * 1_000,
-    durability: config.durableMode === 'off' ? 'none' : 'full',
-    log: logSettings(options),
-    atCutpoint,
-  })
-  const store = new EmbeddedAdmissionStore(tables, options.onFenced)
+  const store = await openOwned(options, atCutpoint)
   const log = limitedLog(options.log ?? (() => {}), clock)
   if (config.durableMode === 'off') log({ level: 'warn', event: 'durable_mode_off' })
   const context: KernelContext = {
@@ -100,6 +94,7 @@ export async function startKernel(options: StartOptions): Promise<RunningKernel>
     callPolicy: callPolicyOf(options, options.toolCalls),
     clock,
     config,
+    guards: [...configuredGuards(config.outputGuards), ...(options.outputGuards ?? [])],
     keys,
     log,
     outstanding: new Outstanding(),
@@ -122,6 +117,21 @@ export async function startKernel(options: StartOptions): Promise<RunningKernel>
     throw error
   }
   return running({ context, end, kernel, settlement })
+}
+
+/** The store, as its one owner. */
+async function openOwned(options: StartOptions, atCutpoint: Cutpoint): Promise<EmbeddedAdmissionStore> {
+  const { bootId, clock, config, ownerWaitMs } = options
+  const tables = await openTables(kernelStorePath(config), {
+    clock,
+    ...(ownerWaitMs === undefined ? {} : { ownerWaitMs }),
+    ...(bootId === undefined ? {} : { bootId }),
+    clockSkewMs: config.clockSkewSeconds * 1_000,
+    durability: config.durableMode === 'off' ? 'none' : 'full',
+    log: logSettings(options),
+    atCutpoint,
+  })
+  return new EmbeddedAdmissionStore(tables, options.onFenced)
 }
 
 /** Under whose key decisions are signed. */

@@ -231,6 +231,11 @@ export const ERROR_CODES = {
     1,
     'do not rely on it: signature, id, signer or action differ from what the pinned kernel signed',
   ),
+  output_unavailable: row(
+    'authority_unavailable',
+    69,
+    'see that the broker serves: chio status; the kernel judges the output when it has it',
+  ),
   receipt_unknown: row(
     'authorization_denied',
     1,

@@ -109,6 +109,7 @@ export function kernelConfiguration(plan: InstallationPlan, keys: InstallationKe
     nonce: NONCE,
     durableMode: 'side_effecting',
     unsafeDevelopment: false,
+    outputGuards: null,
     checkpointReceipts: DEFAULT_CHECKPOINT_RECEIPT_COUNT,
     clockSkewSeconds: CLOCK_SKEW_SECONDS,
     onSharedArguments: 'warn',

@@ -14,12 +14,18 @@ import {
   requestDigest,
   signProof,
 } from '../../protocol/execute-request.js'
+import type { BrokerExecuteResponse } from '../../protocol/execute-response.js'
 import { failureReceiptId, signFailure } from '../../protocol/failure.js'
 import type { ExecutionFailureReceiptBody } from '../../protocol/failure.js'
 import type { Grant } from '../../protocol/grant.js'
 import type { CapturedHold } from '../../protocol/hold.js'
 import type { BrokerRecord, ReserveRequest, ReserveResult } from '../../protocol/kernel-rpc.js'
-import { credentialReferenceHash, receiptIdOf, signReceipt } from '../../protocol/receipt.js'
+import {
+  credentialReferenceHash,
+  receiptIdOf,
+  receiptReference,
+  signReceipt,
+} from '../../protocol/receipt.js'
 import type { AttemptRegistration } from '../../protocol/registration.js'
 import type { TestKernel } from './kernel.js'
 
@@ -160,11 +166,17 @@ export const NOT_COMMITTED = {
 export const COMMITTED = { dispatchKnowledge: 'committed', outcome: 'failed', stage: 'dispatch' } as const
 export const UNKNOWN = { dispatchKnowledge: 'unknown', outcome: 'unknown', stage: 'dispatch' } as const
 
+const DELIVERED = '{"id":7}'
+
 /** The broker's signed receipt of a started operation. */
-export function receiptOf(kernel: Pick<TestKernel, 'broker'>, operation: StartedOperation): BrokerRecord {
+export function receiptOf(
+  kernel: Pick<TestKernel, 'broker'>,
+  operation: StartedOperation,
+  content = DELIVERED,
+): BrokerRecord {
   const { captured, execute, registration } = operation
   const capability = execute.capability.body
-  const body = Buffer.from('{"id":7}')
+  const body = Buffer.from(content)
   const receipt = signReceipt(
     {
       authorizeEventId: registration.ids.authorizeEventId,
@@ -210,4 +222,18 @@ export function receiptOf(kernel: Pick<TestKernel, 'broker'>, operation: Started
     kernel.broker,
   )
   return { kind: 'receipt', receipt }
+}
+
+/** What the broker recorded with that receipt: the response as it was delivered. */
+export function responseOf(record: BrokerRecord, content = DELIVERED): BrokerExecuteResponse {
+  if (record.kind !== 'receipt') throw new TypeError('record: expected a receipt, got a failure')
+  const { receipt } = record
+  return {
+    body: new Uint8Array(Buffer.from(content)),
+    evidence: receipt.body.evidence,
+    headers: [],
+    receipt,
+    receiptReference: receiptReference(receipt),
+    status: receipt.body.evidence.upstreamStatus,
+  }
 }

@@ -64,6 +64,7 @@ export class KernelAndBroker {
       clock,
       records: {
         attemptStatus: (attemptId, deadline) => found().attemptStatus(attemptId, deadline),
+        output: (attempt, deadline) => found().output(attempt, deadline),
         isReachable: deadline => found().isReachable(deadline),
         release: (attempt, authorization, deadline) => found().release(attempt, authorization, deadline),
         replay: (attempt, deadline) => found().replay(attempt, deadline),

@@ -7,6 +7,7 @@ import { KernelClient } from '../../client/kernel-client.js'
 import type { BrokerRecords } from '../../kernel/broker-records.js'
 import type { ToolCallSettings } from '../../kernel/call-policy.js'
 import { type KernelConfig, parseKernelConfig } from '../../kernel/config.js'
+import type { OutputGuardSettings } from '../../kernel/output-guards.js'
 import type { KernelEvent, KernelKeys } from '../../kernel/kernel-context.js'
 import { provisionKernel, type RunningKernel, startKernel } from '../../kernel/start-kernel.js'
 import { systemClock } from '../../native/clock.js'
@@ -27,6 +28,7 @@ const SUBJECT = 'administrator'
 export const UNREACHABLE: BrokerRecords = {
   isReachable: async () => false,
   replay: async () => 'unreachable',
+  output: async () => 'unreachable',
   release: async () => 'unreachable',
   attemptStatus: async () => 'unreachable',
 }
@@ -47,6 +49,8 @@ export interface TestKernelOptions {
   readonly brokerUid?: number
   /** Receipts between two checkpoints of the log; 100 unless said. */
   readonly checkpointReceipts?: number
+  /** Guards over delivered outputs; none unless said. */
+  readonly outputGuards?: OutputGuardSettings
 }
 
 export interface TestKernel {
@@ -102,6 +106,7 @@ export function kernelConfig(
     durableMode: parts.durableMode ?? 'side_effecting',
     unsafeDevelopment: parts.durableMode === 'off',
     checkpointReceipts: parts.checkpointReceipts ?? 100,
+    outputGuards: parts.outputGuards ?? null,
     clockSkewSeconds: 5,
     onSharedArguments: parts.onSharedArguments ?? 'warn',
     callerDelivery: null,

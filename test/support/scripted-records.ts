@@ -1,6 +1,7 @@
 // Owns a broker's records as a test scripts them: what a real broker cannot be made to answer on demand. Keeps
 // every question in order.
 import type { BrokerRecords, RetainedAttempt, Unanswered } from '../../kernel/broker-records.js'
+import type { BrokerExecuteResponse } from '../../protocol/execute-response.js'
 import type { BrokerRecord } from '../../protocol/kernel-rpc.js'
 import type { AttemptStatus } from '../../protocol/status.js'
 
@@ -12,6 +13,7 @@ export class ScriptedRecords implements BrokerRecords {
   /** Answers in order; the last one stays. */
   statuses: (AttemptStatus | Unanswered)[] = ['unreachable']
   replays: Replayed[] = ['unreachable']
+  outputs: (BrokerExecuteResponse | 'none' | Unanswered)[] = ['unreachable']
   releases: Released[] = ['unreachable']
   attempt: RetainedAttempt | undefined
 
@@ -29,6 +31,12 @@ export class ScriptedRecords implements BrokerRecords {
     this.asked.push('replay')
     this.attempt = attempt
     return next(this.replays)
+  }
+
+  async output(attempt: RetainedAttempt): Promise<BrokerExecuteResponse | 'none' | Unanswered> {
+    this.asked.push('output')
+    this.attempt = attempt
+    return next(this.outputs)
   }
 
   async release(attempt: RetainedAttempt): Promise<Released> {
