@@ -110,7 +110,8 @@ export async function listCapabilities(options: CommonOptions): Promise<void> {
 
 /** What is left of a grant stands beside its id, what it permits below. */
 function listLines(view: GrantView, nowUnixSeconds: number): string[] {
-  const { credential, destination, expiresAtUnixSeconds, grantId, maximumExecutions } = view.grant
+  const { credential, destination, expiresAtUnixSeconds, grantId, maximumExecutions, requiredApprovals } =
+    view.grant
   const end = grantEnd(view, nowUnixSeconds)
   const origin = `${destination.method} https://${destination.normalizedHost}:${destination.explicitPort}`
   const until = new Date(expiresAtUnixSeconds * 1_000).toISOString().slice(0, 19)
@@ -118,6 +119,12 @@ function listLines(view: GrantView, nowUnixSeconds: number): string[] {
   return [
     `${grantId}  ${end === null ? used : `${used}, ${end.word}`}`,
     ...beside('', `${origin}${destination.exactPathAndQuery}`, 2),
-    ...beside('', `${credential.credentialId}, until ${until}Z`, 2),
+    ...beside('', `${credential.credentialId}, until ${until}Z${approvalsText(requiredApprovals)}`, 2),
   ]
+}
+
+/** What a run under a grant waits for. */
+export function approvalsText(requiredApprovals: number): string {
+  if (requiredApprovals === 0) return ''
+  return `, needs ${requiredApprovals} ${requiredApprovals === 1 ? 'approval' : 'approvals'}`
 }

@@ -5,6 +5,7 @@ import type { HostSession } from '../host/session.js'
 import { unixSeconds } from '../protocol/clock.js'
 import type { ErrorCode } from '../protocol/error-codes.js'
 import { requestDigest } from '../protocol/execute-request.js'
+import type { Grant } from '../protocol/grant.js'
 import type { GrantView } from '../protocol/kernel-rpc.js'
 import { placementText } from './credential.js'
 import { wrap } from './columns.js'
@@ -29,6 +30,7 @@ export async function showRequest(
     bodyBytes: request.body.length,
     requestDigest: requestDigest(request),
     credential,
+    requiredApprovals: view.grant.requiredApprovals,
     executionsLeft: view.grant.maximumExecutions - view.executions - view.held,
     revoked: view.revoked,
     refusal,
@@ -41,9 +43,16 @@ export async function showRequest(
     credential,
     `body: ${request.body.length} bytes; request digest`,
     document.requestDigest,
+    ...approvalLines(view.grant),
     ...(refusal === null ? [] : wrap(refusal.sentence, 80)),
     'Nothing was reserved, decrypted or sent.',
   ])
+}
+
+/** A run that has to be approved takes as long as people do. */
+function approvalLines({ requiredApprovals }: Grant): string[] {
+  if (requiredApprovals === 0) return []
+  return [`A run would wait for ${requiredApprovals} of the kernel's approvers: --wait 15m`]
 }
 
 /** Why the kernel would refuse a run under this grant now. */

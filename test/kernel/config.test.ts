@@ -45,6 +45,26 @@ describe('the configuration of a kernel', () => {
       { clients: [1, 1].map(uid => ({ uid, gids: [1], callerPublicKey: null })) },
       /clients: .*once/,
     ],
+    ['an approver without a key', { approvers: [{ approverId: 'lead' }] }, /approvers\.0\.publicKey/],
+    [
+      'one approver id twice',
+      {
+        approvers: [people.broker, people.caller].map(({ publicKey }) => ({ approverId: 'lead', publicKey })),
+      },
+      /approvers: expected each approver id once/,
+    ],
+    [
+      'one approver key twice',
+      {
+        approvers: ['lead', 'owner'].map(approverId => ({ approverId, publicKey: people.caller.publicKey })),
+      },
+      /approvers: expected each approver key once/,
+    ],
+    [
+      'an approver id of 257 characters',
+      { approvers: [{ approverId: 'a'.repeat(257), publicKey: people.caller.publicKey }] },
+      /approverId: expected at most 256/,
+    ],
     [
       'a client of the overflow uid',
       { clients: [{ uid: overflowUid(), gids: [1], callerPublicKey: null }] },
