@@ -1,6 +1,7 @@
 // Owns kernels in processes of their own, which end themselves at a named cutpoint. They run the compiled parts;
 // seeds travel by argument here, which only a test may do.
 import { toHex } from '../../protocol/digest.js'
+import type { ToolCallSettings } from '../../kernel/call-policy.js'
 import type { KernelConfig } from '../../kernel/config.js'
 import { type CompiledChild, startChild } from './compiled-child.js'
 
@@ -8,12 +9,12 @@ const SCRIPT = `
 const { startKernel } = await compiled('kernel/start-kernel')
 const { signingKey } = await compiled('protocol/keys')
 const { systemClock } = await compiled('native/clock')
-const [document, seeds, cutpoint] = [JSON.parse(args[0]), JSON.parse(args[1]), args[2]]
+const [document, seeds, cutpoint, targets] = [JSON.parse(args[0]), JSON.parse(args[1]), args[2], JSON.parse(args[3])]
 const seed = name => Buffer.from(seeds[name], 'hex')
 const records = { replay: async () => 'unreachable', release: async () => 'unreachable', attemptStatus: async () => 'unreachable' }
 try {
   const running = await startKernel({
-    clock: systemClock, config: document, records,
+    clock: systemClock, config: document, records, toolCalls: { targets },
     keys: { kernel: signingKey(seed('kernel')), authority: signingKey(seed('authority')),
       issuer: signingKey(seed('issuer')), storage: seed('storage') },
     atCutpoint: name => { if (name === cutpoint) process.kill(process.pid, 'SIGKILL') },
@@ -32,8 +33,14 @@ export async function startKernelChild(
   config: KernelConfig,
   seeds: KernelSeeds,
   cutpoint = '',
+  targets: ToolCallSettings['targets'] = [],
 ): Promise<{ child: CompiledChild; said: Record<string, unknown> }> {
   const hex = Object.fromEntries(Object.entries(seeds).map(([name, bytes]) => [name, toHex(bytes)]))
-  const child = startChild(SCRIPT, [JSON.stringify(config), JSON.stringify(hex), cutpoint])
+  const child = startChild(SCRIPT, [
+    JSON.stringify(config),
+    JSON.stringify(hex),
+    cutpoint,
+    JSON.stringify(targets),
+  ])
   return { child, said: await child.next() }
 }

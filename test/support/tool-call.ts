@@ -10,6 +10,7 @@ import {
 } from '../../protocol/capability-token.js'
 import { unixSeconds } from '../../protocol/clock.js'
 import type { InvocationContext } from '../../protocol/invocation-context.js'
+import type { SigningKey } from '../../protocol/keys.js'
 import type { ToolGrant } from '../../protocol/scope.js'
 import type { ToolCallRequest } from '../../protocol/tool-call.js'
 import type { CallAnswer } from '../../protocol/tool-call-rpc.js'
@@ -28,7 +29,7 @@ export function callKernel(
 
 /** A token of the kernel's issuer to its caller; what differs is given. */
 export function tokenOf(
-  kernel: TestKernel,
+  kernel: { readonly caller: SigningKey; readonly keys: { readonly issuer: SigningKey } },
   grant: Partial<ToolGrant> = {},
   changes: Partial<CapabilityTokenMembers> = {},
 ): CapabilityToken {
