@@ -2,6 +2,11 @@
 // document that a codec reads is a sample of it. A test holds the list against the folder.
 import * as acknowledgement from '../../protocol/acknowledgement.js'
 import * as administration from '../../protocol/administration.js'
+import * as admissionAttachments from '../../protocol/admission-attachments.js'
+import * as admissionDocument from '../../protocol/admission-document.js'
+import * as admissionRequirements from '../../protocol/admission-requirements.js'
+import * as executionNonceEncoding from '../../protocol/execution-nonce-encoding.js'
+import * as operationRpc from '../../protocol/operation-rpc.js'
 import * as admissionOperation from '../../protocol/admission-operation.js'
 import * as attemptRequest from '../../protocol/attempt-request.js'
 import * as authorityRpc from '../../protocol/authority-rpc.js'
@@ -47,6 +52,11 @@ import { seedDocuments } from './seed-documents.js'
 const MODULES: readonly object[] = [
   acknowledgement,
   administration,
+  admissionAttachments,
+  admissionDocument,
+  admissionRequirements,
+  executionNonceEncoding,
+  operationRpc,
   admissionOperation,
   attemptRequest,
   authorityRpc,

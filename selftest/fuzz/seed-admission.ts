@@ -4,7 +4,8 @@ import type { JsonValue } from '../../protocol/json.js'
 
 const DIGEST = 'd'.repeat(64)
 
-export function admissionDocuments(reserve: { readonly [member: string]: JsonValue }): JsonValue[] {
+/** What an operation commits to. */
+export function admissionBinding(): { readonly [member: string]: JsonValue } {
   const requirements = Object.fromEntries(
     [
       'approval',
@@ -17,7 +18,7 @@ export function admissionDocuments(reserve: { readonly [member: string]: JsonVal
       .concat('obligation', 'observation_attempt_zero', 'outcome_eligibility', 'payment')
       .map(name => [name, name === 'payment']),
   )
-  const binding = {
+  return {
     authenticated_tenant_id: 'tenant-own',
     authorization_capability_hash: DIGEST,
     capability_id: 'grant-own',
@@ -35,6 +36,9 @@ export function admissionDocuments(reserve: { readonly [member: string]: JsonVal
     request_id: 'invocation-own',
     request_namespace_digest: DIGEST,
   }
+}
+
+export function admissionDocuments(reserve: { readonly [member: string]: JsonValue }): JsonValue[] {
   const { proofIssuedAtUnixSeconds: _issued, ...committed } = reserve
-  return [binding, { approverId: 'lead', publicKey: DIGEST }, committed]
+  return [admissionBinding(), { approverId: 'lead', publicKey: DIGEST }, committed]
 }

@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { packageRoot } from '../../native/index.js'
 import { canonicalBytes } from '../../protocol/canonical.js'
 import type { JsonValue } from '../../protocol/json.js'
-import { admissionDocuments } from './seed-admission.js'
+import { admissionBinding, admissionDocuments } from './seed-admission.js'
 import { logRequests, logResults } from './seed-log.js'
+import { keptDocuments, recordRequests, recordResults } from './seed-operation.js'
 
 export interface FrozenDocument {
   readonly name: string
@@ -35,6 +36,7 @@ export function seedDocuments(): readonly Uint8Array[] {
     ...authorityDocuments(of),
     ...kernelDocuments(of),
     ...admissionDocuments(RESERVE_REQUEST),
+    ...keptDocuments(admissionBinding(), of('execution-nonce')),
     reservedOf(of),
   ]
   return [...frozen.map(({ canonical }) => Buffer.from(canonical)), ...made.map(canonicalBytes)]
@@ -237,6 +239,7 @@ function kernelOperations(of: Frozen): Named[] {
     ['start', { executionNonce: of('execution-nonce'), operationId: DIGEST }],
     ['status', {}],
     ...logRequests(),
+    ...recordRequests(),
   ]
 }
 
@@ -266,13 +269,14 @@ function kernelResults(of: Frozen): Named[] {
   return [
     ['authorize_registration', authorizations],
     ['authorize_release', { registration, releaseAuthorization: of('release-authorization') }],
-    ['inspect', OPERATION_VIEW],
+
     ['issue_grant', { commitIndex: 1, grantId: 'grant-own' }],
     ['list', { operations: [OPERATION_VIEW, { ...OPERATION_VIEW, lastError: null, settlesAtUnixMs: null }] }],
     ['list_grants', { grants: [grantView] }],
     ['reserve', { ...reservedOf(of), receipt: of('kernel-receipt') }],
     ['finalize', { ...OPERATION_VIEW, receipt: of('kernel-receipt') }],
     ...logResults(of),
+    ...recordResults(OPERATION_VIEW, admissionBinding()),
     ['revoke_grant', { commitIndex: 1, grantId: 'grant-own', newlyRevoked: true }],
     ['start', { captured: captured as JsonValue, operationId: DIGEST, startedAtUnixMs: AT }],
     ['status', { brokerReachable: true, operations, ownerEpoch: 1, waiting: 0 }],
