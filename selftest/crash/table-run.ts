@@ -1,8 +1,10 @@
 // Owns a run of the crash table on one installation: for each row the story, the kill at its moment, the restart, the
 // wait until everything is settled, and the judgement.
 // Must never: go on with a daemon that is dead, or let one row's violation hide the next.
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isBrokerError } from '../../protocol/errors.js'
+import { admitPublicKey, type PublicKey } from '../../protocol/keys.js'
 import type { DaemonRole } from '../daemon-commands.js'
 import { administered } from './administered.js'
 import { CrashWorld, SETTLED_AFTER_MS } from './crash-world.js'
@@ -10,6 +12,7 @@ import type { CutpointRow } from './cutpoint.js'
 import { isListed } from './cutpoints.js'
 import { HostPool } from './host-pool.js'
 import { hostRow } from './host-rows.js'
+import { logFaults } from './log-faults.js'
 import type { RequestLedger } from './records.js'
 import { judgeAdministered, judgeRow, type RowResult } from './row-result.js'
 import {
@@ -159,6 +162,10 @@ async function tellAdministered(world: CrashWorld, row: CutpointRow, role: Daemo
   }
 }
 
+function kernelKeyOf({ trial }: CrashWorld): PublicKey {
+  return admitPublicKey(readFileSync(trial.layout.kernelPublicKey, 'latin1').trim(), 'kernel.pub')
+}
+
 interface SettledRow {
   readonly before: RequestLedger
   readonly after: RequestLedger
@@ -172,5 +179,6 @@ async function settledRow(world: CrashWorld, body: string): Promise<SettledRow> 
   if (before.entries.some(({ isSettled }) => !isSettled)) await world.pass(SETTLED_AFTER_MS)
   for (const { operationId } of before.entries) await world.settled(operationId, SETTLED_WITHIN_MS)
   const after = await world.ledgerOf(body)
-  return { before, after, others: isFree ? [] : ['the slot is not free'] }
+  const faults = await logFaults(world.session.kernel, kernelKeyOf(world), after.entries)
+  return { before, after, others: [...(isFree ? [] : ['the slot is not free']), ...faults] }
 }
