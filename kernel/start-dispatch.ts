@@ -35,7 +35,7 @@ export async function startDispatch(
  * Two operations with the same arguments may be one task asked for twice. An agent that was told nothing of the first
  * must not find out by doing it again, so the log says it, and the configuration may forbid it.
  */
-async function judgeSharing(context: KernelContext, operation: AdmissionOperation): Promise<void> {
+export async function judgeSharing(context: KernelContext, operation: AdmissionOperation): Promise<void> {
   const [other] = await context.store.findSharing(operation)
   if (other === undefined) return
   const { operationId } = operation

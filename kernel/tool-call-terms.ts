@@ -86,8 +86,18 @@ export function nonceBindingOf(request: ToolCallRequest): NonceBinding {
 
 const LONGEST_EVENT = ':reconcile'
 
-/** @throws BrokerError `invalid_request` where the ids of request and capability are too long to be named together. */
+/**
+ * One name for the hold of one request under one grant. A colon in the capability's id would let another request's name
+ * be spelt like it.
+ * @throws BrokerError `invalid_request` where the ids of request and capability cannot be named together.
+ */
 export function budgetHoldId(requestId: string, capabilityId: string, grantIndex: number): string {
+  if (capabilityId.includes(':')) {
+    throw new BrokerError(
+      'invalid_request',
+      'capability id refused: expected one without a colon, which parts the names of a budget hold, got one with it',
+    )
+  }
   const holdId = `budget-hold:${requestId}:${capabilityId}:${grantIndex}`
   if (Buffer.byteLength(holdId) + LONGEST_EVENT.length <= MAXIMUM_IDENTIFIER_BYTES) return holdId
   throw new BrokerError(

@@ -23,6 +23,7 @@ import { mintBoundNonce } from './mint.js'
 import { type AdmissionOperation, toolCallOf } from './operation.js'
 import { openCall, sealCall } from './sealed-request.js'
 import type { Settlement } from './settlement.js'
+import { judgeSharing } from './start-dispatch.js'
 import { bindCall, nonceBindingOf } from './tool-call-terms.js'
 
 /** What was asked, as far as it is known when it is refused. */
@@ -88,6 +89,7 @@ export class ToolCalls {
     const request = operation === undefined ? null : await this.#retained(operation)
     return this.#decide({ agentId, request, requestId }, async () => {
       if (operation === undefined || request === null) throw unknownCall()
+      if (operation.state === 'ready_to_dispatch') await judgeSharing(this.#context, operation)
       return this.#context.store.calls.startCall({
         ...this.#command(agentId, start.context, request),
         arguments: start.arguments,

@@ -1,5 +1,5 @@
 // Whose authority a tool call rests on, at each of its steps: tokens that are revoked, and tokens that are delegated.
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type CapabilityToken, signCapabilityToken } from '../../protocol/capability-token.js'
 import { encode } from '../../protocol/codec.js'
 import { signDelegationLink } from '../../protocol/delegation-link.js'
@@ -18,10 +18,10 @@ import {
 } from '../support/tool-call.js'
 
 let kernel: TestKernel
-beforeEach(async () => {
+beforeAll(async () => {
   kernel = await callKernel()
 })
-afterEach(() => kernel.remove())
+afterAll(() => kernel.remove())
 
 const authorized = (capabilityId: string) => {
   const reference = { capabilityId }

@@ -1,17 +1,26 @@
 // What a tool call may use up: the budget of its grant and the room for nonces; and calls that never become an operation.
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { TOKEN_NOW_UNIX_SECONDS } from '../support/capability-tokens.js'
 import type { TestKernel } from '../support/kernel.js'
 import { callKernel, callUnder, preflight, reservedCall, reserveWith, tokenOf } from '../support/tool-call.js'
 
 let kernel: TestKernel
-beforeEach(async () => {
+beforeAll(async () => {
   kernel = await callKernel()
 })
-afterEach(() => kernel.remove())
+afterAll(() => kernel.remove())
 
-const stateOf = async (operationId: string | null) =>
-  (await kernel.client.call('inspect', { operationId: operationId as string })).state
+async function withNonces(
+  nonce: { readonly capacity: number; readonly ttlSeconds: number },
+  body: (own: TestKernel) => Promise<void>,
+): Promise<void> {
+  const own = await callKernel({ nonce })
+  try {
+    await body(own)
+  } finally {
+    await own.remove()
+  }
+}
 
 describe('budgets', () => {
   test('of calls at once, exactly as many are reserved as the grant allows; a call taken back makes room', async () => {
@@ -45,28 +54,27 @@ describe('budgets', () => {
   })
 
   test('the hold and the nonce of a call that nobody starts are given back when the nonce expires', async () => {
-    await kernel.remove()
-    kernel = await callKernel({ nonce: { capacity: 1, ttlSeconds: 1 } })
-    const token = tokenOf(kernel, { max_invocations: 1 })
-    const ready = await reservedCall(kernel, callUnder(token))
-    await vi.waitFor(async () => {
-      expect(await stateOf(ready.operationId)).toBe('compensated_before_dispatch')
-    }, 10_000)
-    expect(await reservedCall(kernel, callUnder(token))).toMatchObject({ state: 'ready_to_dispatch' })
+    await withNonces({ capacity: 1, ttlSeconds: 1 }, async own => {
+      const token = tokenOf(own, { max_invocations: 1 })
+      const { operationId } = await reservedCall(own, callUnder(token))
+      await vi.waitFor(async () => {
+        const { state } = await own.client.call('inspect', { operationId: operationId as string })
+        expect(state).toBe('compensated_before_dispatch')
+      }, 10_000)
+      expect(await reservedCall(own, callUnder(token))).toMatchObject({ state: 'ready_to_dispatch' })
+    })
   })
 
   test('a store full of nonces refuses, and takes nothing', async () => {
-    await kernel.remove()
-    kernel = await callKernel({ nonce: { capacity: 1, ttlSeconds: 60 } })
-    const token = tokenOf(kernel, { max_invocations: 2 })
-    const first = await reservedCall(kernel, callUnder(token))
-    const waiting = callUnder(token)
-    const preflighted = await preflight(kernel, waiting)
-    expect(await reserveWith(kernel, waiting, preflighted)).toMatchObject({
-      code: 'execution_nonce_capacity',
+    await withNonces({ capacity: 1, ttlSeconds: 60 }, async own => {
+      const token = tokenOf(own, { max_invocations: 2 })
+      const first = await reservedCall(own, callUnder(token))
+      const waiting = callUnder(token)
+      const preflighted = await preflight(own, waiting)
+      expect(await reserveWith(own, waiting, preflighted)).toMatchObject({ code: 'execution_nonce_capacity' })
+      await own.client.call('cancel', { operationId: first.operationId as string })
+      expect(await reserveWith(own, waiting, preflighted)).toMatchObject({ state: 'ready_to_dispatch' })
     })
-    await kernel.client.call('cancel', { operationId: first.operationId as string })
-    expect(await reserveWith(kernel, waiting, preflighted)).toMatchObject({ state: 'ready_to_dispatch' })
   })
 })
 

@@ -1,6 +1,7 @@
 // The tool-call API over the kernel's own socket: preflight, refreshed context, reserve with the nonce, start.
 import { readFileSync } from 'node:fs'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CallGuard } from '../../kernel/evaluate-call.js'
 import { kernelStorePath } from '../../kernel/start-kernel.js'
 import { verifyKernelReceipt } from '../../protocol/kernel-receipt.js'
 import type { TestKernel } from '../support/kernel.js'
@@ -16,19 +17,19 @@ import {
 } from '../support/tool-call.js'
 
 let kernel: TestKernel
-let seen: string[]
-beforeEach(async () => {
-  seen = []
-  const guard = {
-    name: 'information-flow',
-    judge({ context }: { context: { labels: readonly string[] } }) {
-      seen.push(context.labels.join())
-      return context.labels.includes('secret') ? 'a secret was read in this session' : null
-    },
-  }
+/** Labels in the order in which the guard saw them. */
+const seen: string[] = []
+const guard: CallGuard = {
+  name: 'information-flow',
+  judge({ context: { labels } }) {
+    seen.push(labels.join())
+    return labels.includes('secret') ? 'a secret was read in this session' : null
+  },
+}
+beforeAll(async () => {
   kernel = await callKernel({}, [guard])
 })
-afterEach(() => kernel.remove())
+afterAll(() => kernel.remove())
 
 const stateOf = async (operationId: string | null) =>
   (await kernel.client.call('inspect', { operationId: operationId as string })).state
@@ -81,7 +82,9 @@ describe('the same request again', () => {
     const [prepared, ready] = [callUnder(tokenOf(kernel)), callUnder(tokenOf(kernel))]
     const preflighted = await preflight(kernel, prepared)
     const reserved = await reservedCall(kernel, ready)
-    await kernel.restart({ toolCalls: { targets: [{ serverId: 'notes', toolName: 'append' }] } })
+    await kernel.restart({
+      toolCalls: { guards: [guard], targets: [{ serverId: 'notes', toolName: 'append' }] },
+    })
     expect(await reserveWith(kernel, prepared, preflighted)).toMatchObject({ state: 'ready_to_dispatch' })
     expect(await startWith(kernel, ready, reserved)).toMatchObject({ code: 'executor_unpinned' })
   })
@@ -150,6 +153,7 @@ describe('between preflight and reserve', () => {
   test('a guard sees the refreshed labels; what it denies is taken back with its hold', async () => {
     const token = tokenOf(kernel, { max_invocations: 1 })
     const request = callUnder(token)
+    seen.length = 0
     const preflighted = await preflight(kernel, request)
     const refused = await reserveWith(kernel, request, preflighted, contextAt(2, ['secret']))
     expect(seen).toEqual(['', 'secret'])
@@ -187,6 +191,18 @@ describe('a start', () => {
       code: 'operation_state',
       reason: expect.stringContaining('got compensated_before_dispatch; nothing was started') as string,
     })
+  })
+
+  test('of arguments that an unresolved call has too is refused where the configuration says so', async () => {
+    const strict = await callKernel({ onSharedArguments: 'refuse' })
+    try {
+      const [one, other] = [callUnder(tokenOf(strict)), callUnder(tokenOf(strict))]
+      const ready = await reservedCall(strict, one)
+      await reservedCall(strict, other)
+      expect(await startWith(strict, one, ready)).toMatchObject({ code: 'operation_shares_arguments' })
+    } finally {
+      await strict.remove()
+    }
   })
 
   test('with other arguments, an older context or a nonce of nothing is refused and changes nothing', async () => {
