@@ -19,11 +19,7 @@ import {
   requestCanonicalDigest,
   requestDigest,
 } from '../../protocol/execute-request.js'
-import {
-  SignedExecutionNonce,
-  signExecutionNonce,
-  verifyNonce,
-} from '../../protocol/execution-nonce.js'
+import { SignedExecutionNonce, signExecutionNonce, verifyNonce } from '../../protocol/execution-nonce.js'
 import { failureReceiptId } from '../../protocol/failure.js'
 import { encodeFrame } from '../../protocol/frame.js'
 import { revocationSet, revocationSetDigest } from '../../protocol/hold.js'
@@ -239,7 +235,8 @@ describeVectors('derived execution nonce', folder => {
 
   test('belongs to its operation and to no other', () => {
     const { bound_to: boundTo, issued_at: nowUnixSeconds } = signed.nonce
-    const under = (operationId: string) => verifyNonce(signed, { boundTo, issuer, nowUnixSeconds, operationId })
+    const under = (operationId: string) =>
+      verifyNonce(signed, { boundTo, issuer, nowUnixSeconds, operationId })
     expect(under(vector.v2_operation_id)).toEqual({ operationId: vector.v2_operation_id, signed })
     expect(() => under(sha256Hex(new Uint8Array(0)))).toThrow(
       expect.objectContaining({ code: 'execution_nonce_signature' }),
