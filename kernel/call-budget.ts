@@ -1,7 +1,9 @@
 // Owns: how a call's budget is asked: judged in advance, taken with the reserve, or held already at the start; and how a
 // hold is given back.
-// Must never: take from a grant that asks for a bound nobody can hold, or give a hold back under another event than its own.
+// Must never: take from a grant that asks for a bound nobody can hold, pass a shared ceiling over, or give a hold back
+// under another event than its own.
 // Source: budget holds of a tool call, their ids and events; `max_cost_preauthorize_then_reconcile_actual`.
+import { type AggregateInvocationBudget, familyOwner } from '../protocol/aggregate-budget.js'
 import type { CapabilityToken } from '../protocol/capability-token.js'
 import type { ChosenGrant } from '../protocol/scope.js'
 import { type BudgetDenial, type BudgetEvent, denialOf, limitsOf } from './budget.js'
@@ -22,33 +24,56 @@ export interface TakenBudget extends CallBudget {
 
 type Authorize = Extract<BudgetEvent, { kind: 'authorize' }>
 
-/** What a call under a grant would hold: the most that one invocation may cost. */
-function authorizeUnder(
+/** What a call under a grant would hold: the most that one invocation may cost, and its place under a shared ceiling. */
+function eventsUnder(
   requestId: string,
-  { id: capabilityId }: CapabilityToken,
+  token: CapabilityToken,
   { grant, index: grantIndex }: ChosenGrant,
-): Authorize {
-  return {
+): readonly Authorize[] {
+  const holdId = budgetHoldId(requestId, token.id, grantIndex)
+  const own: Authorize = {
     kind: 'authorize',
-    capabilityId,
+    capabilityId: token.id,
     grantIndex,
-    holdId: budgetHoldId(requestId, capabilityId, grantIndex),
+    holdId,
     limits: limitsOf(grant),
     units: grant.max_cost_per_invocation?.units ?? 0,
   }
+  const ceiling = token.aggregate_invocation_budget
+  if (ceiling === undefined) return [own]
+  const limits = {
+    maximumInvocations: ceiling.max_invocations,
+    maximumUnits: null,
+    maximumUnitsPerCall: null,
+  }
+  const capabilityId = ceilingOwner(token, ceiling)
+  return [
+    own,
+    { kind: 'authorize', capabilityId, grantIndex: 0, holdId: ceilingHoldId(holdId), limits, units: 0 },
+  ]
+}
+
+/** Under which name a ceiling is counted: no capability that is admitted here has a colon in its id. */
+function ceilingOwner({ id }: CapabilityToken, { root_binding }: AggregateInvocationBudget): string {
+  return root_binding === undefined ? `aggregate:${id}` : `aggregate-family:${familyOwner(root_binding)}`
+}
+
+/** The hold under a ceiling goes with the hold of the grant. */
+function ceilingHoldId(holdId: string): string {
+  return `${holdId}:aggregate`
 }
 
 /** The first grant that a call may be made under; the refusal names what stopped each. */
 function firstAllowed(
   token: CapabilityToken,
   covering: readonly ChosenGrant[],
-  ask: (chosen: ChosenGrant) => BudgetDenial | null,
+  ask: (events: readonly Authorize[]) => BudgetDenial | null,
+  requestId: string,
 ): ChosenGrant | CallRefusal {
-  const uncounted = uncountedOf(token, covering)
-  if (uncounted !== undefined) return callRefusal('budget', 'capability_denied', uncounted)
+  if (covering.some(isUnbounded)) return callRefusal('budget', 'capability_denied', UNBOUNDED)
   const denials: string[] = []
   for (const chosen of covering) {
-    const denial = judged('budget', () => ask(chosen))
+    const denial = judged('budget', () => ask(eventsUnder(requestId, token, chosen)))
     if (isRefusal(denial)) return denial
     if (denial === null) return chosen
     denials.push(`${denial} of grant ${chosen.index}`)
@@ -61,33 +86,37 @@ function firstAllowed(
   )
 }
 
-/** A bound that this kernel cannot count under is not one to be passed over. */
-function uncountedOf(token: CapabilityToken, covering: readonly ChosenGrant[]): string | undefined {
-  if (token.aggregate_invocation_budget !== undefined) {
-    return 'capability refused: expected no aggregate ceiling: this kernel counts each grant by itself'
-  }
-  const isOpen = ({ grant }: ChosenGrant): boolean =>
-    grant.max_total_cost !== undefined && grant.max_cost_per_invocation === undefined
-  return covering.some(isOpen)
-    ? 'capability refused: expected a cap for one invocation beside the total, got none: nothing could be held'
-    : undefined
+/** A total without a bound for one call is not passed over: nothing could be held. */
+function isUnbounded({ grant }: ChosenGrant): boolean {
+  return grant.max_total_cost !== undefined && grant.max_cost_per_invocation === undefined
 }
+const UNBOUNDED =
+  'capability refused: expected a cap for one invocation beside the total, got none: nothing could be held'
 
 /** Looks, and takes nothing: what a preflight may know. */
 export function judgedBudget(move: SqliteMove, requestId: string): CallBudget {
+  const denialIn = (event: Authorize) =>
+    denialOf(move.budgets.row(event.capabilityId, event.grantIndex), event)
+  const look = (events: readonly Authorize[]) => events.map(denialIn).find(denial => denial !== null) ?? null
   return {
     giveBack() {},
-    take: (token, covering) =>
-      firstAllowed(token, covering, chosen => {
-        const event = authorizeUnder(requestId, token, chosen)
-        return denialOf(move.budgets.row(token.id, chosen.index), event)
-      }),
+    take: (token, covering) => firstAllowed(token, covering, look, requestId),
   }
 }
 
-/** Takes a hold under its own event; a denial is recorded and the next grant asked. */
+/** Takes holds under their own events; a denial is recorded and the next grant asked. */
 export function takenBudget(move: SqliteMove, requestId: string): TakenBudget {
   let holdId: string | null = null
+  const takeAll = (events: readonly Authorize[]): BudgetDenial | null => {
+    for (const event of events) {
+      const { denial } = move.budgets.apply(`${event.holdId}:authorize`, event)
+      if (denial === null) continue
+      if (event !== events[0]) reverseHold(move, events[0]?.holdId as string)
+      return denial
+    }
+    holdId = events[0]?.holdId ?? null
+    return null
+  }
   return {
     giveBack() {
       if (holdId !== null) reverseHold(move, holdId)
@@ -95,13 +124,7 @@ export function takenBudget(move: SqliteMove, requestId: string): TakenBudget {
     get holdId() {
       return holdId
     },
-    take: (token, covering) =>
-      firstAllowed(token, covering, chosen => {
-        const event = authorizeUnder(requestId, token, chosen)
-        const { denial } = move.budgets.apply(`${event.holdId}:authorize`, event)
-        if (denial === null) holdId = event.holdId
-        return denial
-      }),
+    take: (token, covering) => firstAllowed(token, covering, takeAll, requestId),
   }
 }
 
@@ -119,8 +142,12 @@ export function heldBudget(move: SqliteMove, holdId: string): CallBudget {
   }
 }
 
-/** Gives a whole hold back, once. */
+/** Gives a whole hold back, once, and with it the one under a ceiling. */
 export function reverseHold(move: SqliteMove, holdId: string): void {
-  const units = move.budgets.hold(holdId)?.remainingUnits ?? 0
-  move.budgets.apply(`${holdId}:reverse`, { kind: 'reverse', holdId, units })
+  for (const id of [holdId, ceilingHoldId(holdId)]) {
+    const hold = move.budgets.hold(id)
+    if (hold === undefined && id !== holdId) continue
+    const units = hold?.remainingUnits ?? 0
+    move.budgets.apply(`${id}:reverse`, { kind: 'reverse', holdId: id, units })
+  }
 }

@@ -84,7 +84,8 @@ export function nonceBindingOf(request: ToolCallRequest): NonceBinding {
   }
 }
 
-const LONGEST_EVENT = ':reconcile'
+/** What may follow the name of a hold: the one under a ceiling, and the events of both. */
+const LONGEST_EVENT = ':aggregate:reconcile'
 
 /**
  * One name for the hold of one request under one grant. A colon in the capability's id would let another request's name

@@ -1,6 +1,13 @@
 // Whose authority a tool call rests on, at each of its steps: tokens that are revoked, and tokens that are delegated.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type CapabilityToken, signCapabilityToken } from '../../protocol/capability-token.js'
+import { systemClock } from '../../native/clock.js'
+import { signFamilyBudget } from '../../protocol/aggregate-budget.js'
+import {
+  type CapabilityToken,
+  type CapabilityTokenMembers,
+  signCapabilityToken,
+} from '../../protocol/capability-token.js'
+import { unixSeconds } from '../../protocol/clock.js'
 import { encode } from '../../protocol/codec.js'
 import { signDelegationLink } from '../../protocol/delegation-link.js'
 import { CapabilityReference } from '../../protocol/kernel-rpc.js'
@@ -69,7 +76,11 @@ test('the id of a grant is not revoked as a token', async () => {
 })
 
 /** The caller gives a part of its own token to itself as another subject would: the chain is what is judged. */
-function delegatedFrom(parent: CapabilityToken, delegator: SigningKey): CapabilityToken {
+function delegatedFrom(
+  parent: CapabilityToken,
+  delegator: SigningKey,
+  changes: Partial<CapabilityTokenMembers> = {},
+): CapabilityToken {
   const link = signDelegationLink(
     {
       capability_id: parent.id,
@@ -90,6 +101,7 @@ function delegatedFrom(parent: CapabilityToken, delegator: SigningKey): Capabili
       issuer: kernel.keys.issuer.publicKey,
       scope: { grants },
       subject: kernel.caller.publicKey,
+      ...changes,
     },
     kernel.keys.issuer,
   )
@@ -107,6 +119,30 @@ test('a delegated token is admitted once its ancestor was, counts by itself, and
     code: 'capability_revoked',
     reason: `delegation chain revoked at ancestor ${parent.id}`,
   })
+})
+
+test('all that was delegated from one token shares the ceiling of its family', async () => {
+  const now = unixSeconds(systemClock)
+  const root = {
+    expires_at: now + 3_600,
+    id: `capability-family-${now}`,
+    issued_at: now - 1,
+    issuer: kernel.keys.issuer.publicKey,
+    scope: {
+      grants: [
+        { operations: ['delegate' as const, 'invoke' as const], server_id: 'notes', tool_name: 'append' },
+      ],
+    },
+    subject: kernel.caller.publicKey,
+  }
+  const aggregate_invocation_budget = signFamilyBudget(root, 2, kernel.keys.issuer)
+  const parent = signCapabilityToken({ ...root, aggregate_invocation_budget }, kernel.keys.issuer)
+  const child = delegatedFrom(parent, kernel.caller, { aggregate_invocation_budget })
+  const first = await reservedCall(kernel, callUnder(parent))
+  expect(await reservedCall(kernel, callUnder(child))).toMatchObject({ verdict: 'allow' })
+  expect(await preflight(kernel, callUnder(parent))).toMatchObject({ code: 'grant_exhausted' })
+  await kernel.client.call('cancel', { operationId: first.operationId as string })
+  expect(await reservedCall(kernel, callUnder(parent))).toMatchObject({ verdict: 'allow' })
 })
 
 test('nobody but its subject delegates a token', async () => {

@@ -38,19 +38,48 @@ describe('budgets', () => {
     expect(await preflight(kernel, callUnder(token))).toMatchObject({ check: 'budget', operationId: null })
   })
 
-  test('a call under a total without a cap for one invocation, or under an aggregate, is refused', async () => {
-    const total = tokenOf(kernel, { max_total_cost: { currency: 'USD', units: 5 } })
-    const aggregate = tokenOf(
-      kernel,
-      {},
-      { aggregate_invocation_budget: { max_invocations: 5, scope: 'capability' } },
-    )
-    for (const token of [total, aggregate]) {
-      expect(await preflight(kernel, callUnder(token))).toMatchObject({
-        check: 'budget',
-        code: 'capability_denied',
-      })
+  test('a call under a total without a cap for one invocation is refused: nothing could be held', async () => {
+    const token = tokenOf(kernel, { max_total_cost: { currency: 'USD', units: 5 } })
+    expect(await preflight(kernel, callUnder(token))).toMatchObject({
+      check: 'budget',
+      code: 'capability_denied',
+    })
+  })
+
+  test('what a call may cost is held, and the total is never passed', async () => {
+    const usd = (units: number) => ({ currency: 'USD', units })
+    const token = tokenOf(kernel, { max_cost_per_invocation: usd(4), max_total_cost: usd(10) })
+    const first = await reservedCall(kernel, callUnder(token))
+    expect(await reservedCall(kernel, callUnder(token))).toMatchObject({ verdict: 'allow' })
+    const denied = {
+      code: 'grant_exhausted',
+      reason: expect.stringContaining('total_cost of grant 0') as string,
     }
+    expect(await preflight(kernel, callUnder(token))).toMatchObject(denied)
+    await kernel.client.call('cancel', { operationId: first.operationId as string })
+    expect(await preflight(kernel, callUnder(token))).toMatchObject({ verdict: 'allow' })
+  })
+
+  test('the ceiling of one capability counts over all its grants', async () => {
+    const grants = ['notes', '*'].map(server_id => ({
+      operations: ['invoke' as const],
+      server_id,
+      tool_name: 'append',
+    }))
+    const ceiling = { max_invocations: 2, scope: 'capability' } as const
+    const token = tokenOf(kernel, {}, { aggregate_invocation_budget: ceiling, scope: { grants } })
+    const first = await reservedCall(kernel, callUnder(token))
+    const waiting = callUnder(token)
+    const preflighted = await preflight(kernel, waiting)
+    expect(await reservedCall(kernel, callUnder(token))).toMatchObject({ verdict: 'allow' })
+    expect(await preflight(kernel, callUnder(token))).toMatchObject({ code: 'grant_exhausted' })
+    expect(await reserveWith(kernel, waiting, preflighted)).toMatchObject({
+      code: 'grant_exhausted',
+      state: 'compensated_before_dispatch',
+    })
+    await kernel.client.call('cancel', { operationId: first.operationId as string })
+    expect(await reservedCall(kernel, callUnder(token))).toMatchObject({ verdict: 'allow' })
+    expect(await preflight(kernel, callUnder(token))).toMatchObject({ code: 'grant_exhausted' })
   })
 
   test('the hold and the nonce of a call that nobody starts are given back when the nonce expires', async () => {
