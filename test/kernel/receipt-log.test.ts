@@ -227,6 +227,24 @@ describe('who may read', () => {
     expect(await ask({ operationId: null, receiptId: null })).toMatchObject({ code: 'invalid_request' })
   })
 
+  test('a client reads its own receipts and nothing else of the log', async () => {
+    const { operationId } = await reserved(kernel, await issueGrant(kernel))
+    const { kernel: asked } = kernel.running
+    // No user of this machine: what a client of another uid is answered.
+    const own = { callerPublicKey: kernel.caller.publicKey, uid: 54_321 }
+    const other = { callerPublicKey: kernel.broker.publicKey, uid: 54_321 }
+    const name = { operationId, receiptId: null }
+    expect((await asked.showReceipt(own, name)).entrySeq).toBe(1)
+    expect(await refusalOf(asked.showReceipt(other, name))).toMatchObject({ code: 'receipt_unknown' })
+    for (const reads of [
+      asked.readLog(own, { afterSeq: 0 }),
+      asked.readCheckpoints(own, { afterSeq: 0 }),
+      asked.sealLog(own),
+    ]) {
+      expect(await refusalOf(reads)).toMatchObject({ code: 'authorization_denied' })
+    }
+  })
+
   test('the whole log is for the own user of the kernel, and its pages need no caller key', async () => {
     await reserved(kernel, await issueGrant(kernel))
     await kernel.restart({ callerPublicKey: null, checkpointReceipts: 3 })
