@@ -60,6 +60,7 @@ function runDocument(run: ToldRun, reason: string | null) {
     operationId: run.operationId,
     attemptId: run.attemptId,
     operationState: run.operation?.state ?? null,
+    sharesArgumentsWith: run.operation?.sharesArgumentsWith ?? [],
     ...outcomeMembers(run.outcome),
     headers: response?.headers.map(({ name, value }) => [name, Buffer.from(value).toString('latin1')]) ?? [],
     bodyBase64: response === null ? null : Buffer.from(response.body).toString('base64'),
@@ -90,10 +91,18 @@ function runLines(run: ToldRun, reason: string | null, { ownTool }: Telling): st
     ...outcomeLines(run, reason),
     `operation ${run.operationId}`,
     ...beside('state', run.operation?.state ?? 'left to the kernel, which was away', LABEL_COLUMNS),
+    ...sharingLines(run.operation?.sharesArgumentsWith ?? []),
     `journal   ${run.journalDirectory}`,
     '          receipt.json, outcome.json; the frames are encrypted',
     ...(timeline.length === 0 ? [] : [`took      ${milliseconds(tookMs)}`]),
   ]
+}
+
+/** The same arguments twice may be one task asked for twice. */
+function sharingLines(ids: readonly string[]): string[] {
+  if (ids.length === 0) return []
+  const warned = 'the same arguments as operations whose effect is not known: see chio explain'
+  return [...beside('warning', warned, LABEL_COLUMNS), ...ids.map(id => `          ${id}`)]
 }
 
 /** The tool's own words, marked as such and made harmless to a terminal. A server's messages are for its client. */

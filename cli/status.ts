@@ -5,6 +5,7 @@ import { systemClock } from '../native/clock.js'
 import { isBrokerError } from '../protocol/errors.js'
 import type { SlotStatus } from '../protocol/status.js'
 import { areSeparate, readIdentities, SINGLE_USER_SENTENCE } from '../system/identities.js'
+import { beside } from './columns.js'
 import { readPins } from './host-session.js'
 import { type CommonOptions, print } from './output.js'
 import { findState, layoutOfState } from './state.js'
@@ -25,6 +26,7 @@ export async function showStatus(options: CommonOptions): Promise<void> {
     `broker  ${'error' in broker ? broker.error : slotLine(broker)}`,
     ...('error' in broker ? [] : decliningLines(broker)),
     `kernel  ${'error' in kernel ? kernel.error : `serving, owner epoch ${kernel.ownerEpoch}, ${kernel.waiting} waiting to settle`}`,
+    ...('error' in kernel || kernel.clockFault === null ? [] : beside('', kernel.clockFault, 8)),
     ...(separate ? [] : [SINGLE_USER_SENTENCE]),
   ])
   if ('error' in broker || 'error' in kernel) process.exitCode = 69

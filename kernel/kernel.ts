@@ -93,7 +93,7 @@ export class Kernel {
     request: { readonly operationId: string; readonly record: BrokerRecord },
   ): Promise<FinalizedOperation> {
     const operation = await ownOperation(this.#context, caller, request.operationId)
-    const view = this.#ended(await finalize(this.#context, operation, request.record))
+    const view = await this.#ended(await finalize(this.#context, operation, request.record))
     return { ...view, receipt: await answerReceipt(this.#context, operation.operationId) }
   }
 
@@ -229,6 +229,7 @@ export class Kernel {
     const { store } = this.#context
     return {
       brokerReachable: await this.#brokerReachable(),
+      clockFault: (await store.readClock()).fault,
       operations: await store.countByState(),
       ownerEpoch: store.ownerEpoch,
       waiting: this.#settlement.waiting,
@@ -240,13 +241,9 @@ export class Kernel {
     return operationView(operation, this.#settlement.outlook(operation.operationId), sharing)
   }
 
-  #view(operation: AdmissionOperation): OperationView {
-    return operationView(operation, this.#settlement.outlook(operation.operationId))
-  }
-
-  #ended(operation: AdmissionOperation): OperationView {
+  #ended(operation: AdmissionOperation): Promise<OperationView> {
     this.#settlement.forget(operation.operationId)
-    return this.#view(operation)
+    return this.#sharedView(operation)
   }
 
   async #releaseQuietly(operation: AdmissionOperation): Promise<void> {

@@ -209,6 +209,8 @@ export type KernelRequest = Infer<typeof KernelRequest>
 
 export const KernelStatus = object({
   brokerReachable: boolean(),
+  /** What stops admission; null while the wall clock is believed. */
+  clockFault: nullable(text({ minBytes: 1, maxBytes: 512 })),
   operations: array(object({ count: Count, state: text({ minBytes: 1, maxBytes: 64 }) }), { max: 32 }),
   ownerEpoch: Count,
   waiting: Count,

@@ -279,6 +279,6 @@ function kernelResults(of: Frozen): Named[] {
     ...recordResults(OPERATION_VIEW, admissionBinding()),
     ['revoke_grant', { commitIndex: 1, grantId: 'grant-own', newlyRevoked: true }],
     ['start', { captured: captured as JsonValue, operationId: DIGEST, startedAtUnixMs: AT }],
-    ['status', { brokerReachable: true, operations, ownerEpoch: 1, waiting: 0 }],
+    ['status', { brokerReachable: true, clockFault: 'x', operations, ownerEpoch: 1, waiting: 0 }],
   ]
 }

@@ -42,6 +42,18 @@ describe('chio operation list', () => {
     expect((one['operations'] as OperationView[]).map(({ operationId }) => operationId)).toEqual([open])
   })
 
+  test('marks what has the arguments of an unresolved one, and so does the report of a run', async () => {
+    const open = await reserved()
+    const run = await world.run()
+    expect(run.operation?.sharesArgumentsWith).toContain(open)
+    expect((await operation('list')).stdout).toMatch(/same arguments as the unresolved\n {2}[0-9a-f]{64}$/m)
+    const told = await operation('outcome', run.operationId)
+    expect(told.stdout).toMatch(/^warning {3}the same arguments as operations whose effect is not known/m)
+    expect(told.stdout).toContain(open)
+    for (const { operationId, state } of (await world.session.kernel.call('list', { limit: 9 })).operations)
+      if (state === 'ready_to_dispatch') await operation('cancel', operationId)
+  })
+
   test.each(['0', '1001', 'all', '-1', '1e3'])('refuses --limit %s', async limit => {
     await expect(listOperations({ limit })).rejects.toMatchObject({ code: 'usage' })
   })

@@ -19,7 +19,13 @@ import { refusalOf } from '../support/trial-world.js'
 
 type Answer = Partial<KernelResponse> | 'hang up' | 'nonsense'
 
-const STATUS: KernelStatus = { brokerReachable: true, operations: [], ownerEpoch: 7, waiting: 0 }
+const STATUS: KernelStatus = {
+  brokerReachable: true,
+  clockFault: null,
+  operations: [],
+  ownerEpoch: 7,
+  waiting: 0,
+}
 const OPERATION_ID = 'a'.repeat(64)
 
 let place: SocketFolder

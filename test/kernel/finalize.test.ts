@@ -172,6 +172,7 @@ describe('cancel, release and reading', () => {
     await started(kernel, grant)
     expect(await kernel.client.call('status', {})).toEqual({
       brokerReachable: false,
+      clockFault: null,
       operations: [
         { count: 1, state: 'dispatch_committed' },
         { count: 1, state: 'ready_to_dispatch' },

@@ -160,6 +160,7 @@ describe('the same arguments twice', () => {
     expect(marks.get(one.operationId)).toEqual([other.operationId])
     expect(marks.get(other.operationId)).toEqual([one.operationId])
     await kernel.client.call('start', startOf(one))
+    expect((await explained(one.operationId)).sharesArgumentsWith).toEqual([other.operationId])
     expect(kernel.events).toContainEqual(
       expect.objectContaining({ event: 'arguments_shared', operationId: one.operationId }),
     )
@@ -197,6 +198,7 @@ describe('a clock that jumped', () => {
     await expect(reserved(kernel, grant, clock)).rejects.toMatchObject({ code: 'clock_jumped' })
     const looked = await kernel.client.call('show_clock', {})
     expect(looked.fault).toMatch(/further behind/)
+    expect((await kernel.client.call('status', {})).clockFault).toBe(looked.fault)
     const { highWaterUnixMs, wallUnixMs } = looked
     const accept = (accepted: AcceptClock) =>
       kernel.client.call(
