@@ -117,10 +117,13 @@ export const KernelReceipt = refine(
 )
 export type KernelReceipt = Infer<typeof KernelReceipt>
 
-const SigningInput = object({ body: KernelReceiptBody, id: digest() })
-
 export function receiptIdOfBody(body: KernelReceiptBody): string {
   return sha256Hex(encode(KernelReceiptBody, body))
+}
+
+/** What is signed: the canonical `{"body":<body>,"id":"<id>"}`, around a body that is written once. */
+function signingInput(bodyBytes: Uint8Array, id: string): Uint8Array {
+  return Buffer.concat([Buffer.from('{"body":'), bodyBytes, Buffer.from(`,"id":"${id}"}`)])
 }
 
 /** SHA-256 of the canonical value: an action's parameter hash, the content hash of a value. */
@@ -158,8 +161,9 @@ export function signKernelReceipt(
 ): KernelReceipt {
   if (body.kernel_key !== key.publicKey) refuse('kernel_key', 'the key that signs it', 'another')
   const named = proposedId === '' ? body : { ...body, metadata: withNonce(body.metadata, proposedId) }
-  const id = receiptIdOfBody(named)
-  return { ...named, id, signature: toHex(key.sign(encode(SigningInput, { body: named, id }))) }
+  const bytes = encode(KernelReceiptBody, named)
+  const id = sha256Hex(bytes)
+  return { ...named, id, signature: toHex(key.sign(signingInput(bytes, id))) }
 }
 
 function withNonce(metadata: JsonValue | undefined, proposedId: string): JsonValue {
@@ -187,12 +191,12 @@ export interface ReceiptChecks {
 
 /** @param trusted the kernel keys that whoever verifies holds; none means that no receipt is trusted. */
 export function checkKernelReceipt(receipt: KernelReceipt, trusted: readonly PublicKey[]): ReceiptChecks {
-  const body = receiptBodyOf(receipt)
+  const bytes = encode(KernelReceiptBody, receiptBodyOf(receipt))
   const { action, id, kernel_key: signer, signature } = receipt
   return {
-    idValid: receiptIdOfBody(body) === id,
+    idValid: sha256Hex(bytes) === id,
     parameterHashValid: valueHash(action.parameters) === action.parameter_hash,
-    signatureValid: isSignedBy(signer, encode(SigningInput, { body, id }), signature),
+    signatureValid: isSignedBy(signer, signingInput(bytes, id), signature),
     signerTrusted: trusted.some(key => key === signer),
   }
 }
