@@ -51,16 +51,9 @@ export class PreparedStream {
     }
   }
 
-  /**
-   * Whether its broker still holds it: to be asked before anything is spent on it.
-   * @throws BrokerError `broker_unavailable` when the broker ended the preparation, or ended itself.
-   */
-  assertOpen(): void {
-    if (this.#descriptor === undefined || !hungUp(this.#descriptor)) return
-    throw new BrokerError(
-      'broker_unavailable',
-      'start refused: expected the prepared stream open, got one that the broker closed; nothing was started: run it again',
-    )
+  /** Whether its broker ended the preparation, or ended itself: to be asked before anything is spent on it. */
+  isEndedByBroker(): boolean {
+    return this.#descriptor !== undefined && hungUp(this.#descriptor)
   }
 
   /** Closes the stream unless it was given away. The broker sees its end at once. */

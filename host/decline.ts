@@ -23,6 +23,22 @@ export async function explainedDecline(
   return sentence === undefined ? cause : declined(cause.code, sentence, operationId, cause)
 }
 
+/** Why a prepared stream ended before its start was sent: nothing was spent on it. */
+export async function endedPreparation(
+  session: HostSession,
+  { attemptId, operationId }: AdmittedOperation,
+): Promise<BrokerError> {
+  const attempt = await session.broker.attemptStatus(attemptId, ASKING_MS).catch(() => undefined)
+  const reason = attempt?.state === 'failed' ? attempt.reason : null
+  const ended = 'start not sent: expected the prepared stream open, got one that the broker ended'
+  if (reason === 'deadline_expired') {
+    const sentence = `${ended}: its deadline passed; it lives 30 s, and no longer than its grant`
+    return new BrokerError('deadline_expired', sentence, { outcome: 'not_started', operationId })
+  }
+  const why = reason === null ? '' : `: ${reason} (docs/refusals.md)`
+  return new BrokerError('broker_unavailable', `${ended}${why}`, { outcome: 'not_started', operationId })
+}
+
 const CREDENTIAL_SENTENCE =
   'expected a credential version that is stored and enabled, got one that is not; see chio credential list'
 

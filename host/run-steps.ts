@@ -6,6 +6,7 @@ import { closeDescriptor } from '../native/index.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import type { OperationView } from '../protocol/kernel-rpc.js'
 import { MAXIMUM_PREPARED_LIFETIME_MS } from '../protocol/limits.js'
+import { endedPreparation } from './decline.js'
 import type { McpCall, McpVerdict } from './mcp-call.js'
 import type { PreparedRun } from './prepared-run.js'
 import { retainOutcome } from './run-record.js'
@@ -72,7 +73,7 @@ export async function startOperation(
 ): Promise<void> {
   const { executionNonce, operationId } = admitted
   await timeline.step('start', async () => {
-    stream.assertOpen()
+    if (stream.isEndedByBroker()) throw await endedPreparation(session, admitted)
     state.isStarted = true
     onProgress?.({ operationId, isStarted: true })
     await session.kernel.call('start', { executionNonce, operationId })

@@ -56,14 +56,14 @@ const uses: [string, (used: PreparedStream) => unknown][] = [
 ]
 
 describe('a prepared stream', () => {
-  test('is open until its broker closes it, and once given away no longer its own to judge', async () => {
-    stream.assertOpen()
+  test('is known to be ended once its broker closed it, and no longer judged once given away', () => {
+    expect(stream.isEndedByBroker()).toBe(false)
     shutdownWrite(streamDescriptor)
-    stream.assertOpen()
+    expect(stream.isEndedByBroker()).toBe(false)
     closeDescriptor(peer)
-    expect(await codeOf(() => stream.assertOpen())).toBe('broker_unavailable')
+    expect(stream.isEndedByBroker()).toBe(true)
     closeDescriptor(stream.takeDescriptor())
-    stream.assertOpen()
+    expect(stream.isEndedByBroker()).toBe(false)
     ;[streamDescriptor, peer] = socketPair('stream')
     closeDescriptor(streamDescriptor)
   })

@@ -15,6 +15,10 @@ import { refusalOf, TrialWorld } from '../support/trial-world.js'
 
 vi.setConfig({ testTimeout: 60_000 })
 
+/** In one call: bytes that come after the exact frame was taken change nothing any more. */
+const TWICE =
+  'cat /run/chio/request.frame /run/chio/request.frame | dd bs=1M iflag=fullblock status=none >&8; cat <&8'
+
 let world: TrialWorld
 let grant: Grant
 let count = 0
@@ -85,9 +89,9 @@ async function held(): Promise<{ held: number; executions: number }> {
 describe('a start that is denied after the preparation', () => {
   test.each<[string, string, () => Promise<void>]>([
     ['the grant was revoked at the kernel', 'grant_revoked', revokeAtKernel],
-    ['the grant has expired', 'grant_expired', () => sleep(3_200)],
+    ['the grant has expired, and with it the stream,', 'deadline_expired', () => sleep(3_200)],
   ])('because %s closes the stream, ends the attempt and compensates', async (_why, code, act) => {
-    if (code === 'grant_expired') grant = await newGrant(3)
+    if (code === 'deadline_expired') grant = await newGrant(3)
     await held()
     const open = openDescriptorCount()
     actBefore('start', act)
@@ -178,7 +182,7 @@ describe('a tool', () => {
     ['writes nonsense', 'echo nonsense >&8; cat <&8', 'frame_length_mismatch'],
     ['changes one byte', 'tr 2 3 </run/chio/request.frame >&8; cat <&8', 'frame_mismatch'],
     ['writes half of it', 'head -c 100 /run/chio/request.frame >&8', 'frame_truncated'],
-    ['writes it twice', 'cat /run/chio/request.frame /run/chio/request.frame >&8; cat <&8', 'surplus_bytes'],
+    ['writes it twice', TWICE, 'surplus_bytes'],
   ])('that %s is refused without a byte, and the reason is on record', async (_what, line, reason) => {
     const ended = await run(['/bin/sh', '-c', line])
     expect(ended.outcome).toMatchObject({ kind: 'failure' })
