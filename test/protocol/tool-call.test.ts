@@ -6,6 +6,7 @@ import { sha256Hex } from '../../protocol/digest.js'
 import { encodeFrame } from '../../protocol/frame.js'
 import type { JsonValue } from '../../protocol/json.js'
 import { parameterHash, ToolCallRequest } from '../../protocol/tool-call.js'
+import type { ThresholdProposal } from '../../protocol/threshold-proposal.js'
 import { ToolCallResponse } from '../../protocol/tool-call-response.js'
 import { tokenDocuments } from '../support/own-tokens.js'
 import { describeVectors, readVectors } from '../support/vectors.js'
@@ -104,4 +105,45 @@ describe('a tool call request', () => {
       JSON.stringify(request, (_key, value: unknown) => (value instanceof Uint8Array ? [...value] : value)),
     ) as object
   }
+})
+
+interface Schema {
+  readonly required: readonly string[]
+  readonly properties: Readonly<Record<string, unknown>>
+}
+
+describeVectors('the published schemas', folder => {
+  const schemaOf = (...path: string[]) => readVectors<Schema>(folder, 'chio/schemas/chio-wire/v1', ...path)
+  const membersOf = (name: string): string[] =>
+    Object.keys(tokenDocuments().find(document => document.name === name)?.value as object)
+
+  test('of the tool call request know every member that ours may have', () => {
+    const { properties, required } = schemaOf('agent', 'tool_call_request.schema.json')
+    const optional = ['approval_token', 'approval_tokens', 'governed_intent', 'supplemental_authorization']
+    expect(Object.keys(properties).sort()).toEqual(
+      [...required, ...optional, 'threshold_approval_proposal'].sort(),
+    )
+    expect(membersOf('tool-call-request').filter(member => properties[member] === undefined)).toEqual([])
+  })
+
+  test('of the approval token ask for our members, and for the proposal where there is one', () => {
+    const { properties, required } = schemaOf('capability', 'governed-approval-token.schema.json')
+    expect(membersOf('approval-token').sort()).toEqual([...required, 'threshold_proposal_hash'].sort())
+    expect(Object.keys(properties).sort()).toEqual([...membersOf('approval-token'), 'algorithm'].sort())
+  })
+
+  test('of the threshold proposal describe its flat form: the nested one says the same under other names', () => {
+    const { required } = schemaOf('capability', 'threshold-approval-proposal.schema.json')
+    const renamed: Record<string, string> = {
+      authorizing_capability_digest: 'authorizationCapabilityHash',
+      policy_authority: 'policyAuthority',
+      threshold: 'required',
+    }
+    const camel = (name: string) =>
+      name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase())
+    const own = tokenDocuments().find(({ name }) => name === 'threshold-proposal')?.value
+    const { body, ...envelope } = own as ThresholdProposal
+    const ours = [...Object.keys(body), ...Object.keys(envelope)]
+    expect(required.map(name => renamed[name] ?? camel(name)).sort()).toEqual(ours.sort())
+  })
 })
