@@ -38,6 +38,9 @@ import * as governedIntent from '../../protocol/governed-intent.js'
 import * as scope from '../../protocol/scope.js'
 import * as thresholdProposal from '../../protocol/threshold-proposal.js'
 import * as toolCallResponse from '../../protocol/tool-call-response.js'
+import * as invocationContext from '../../protocol/invocation-context.js'
+import * as toolCallRpc from '../../protocol/tool-call-rpc.js'
+import * as toolOutcome from '../../protocol/tool-outcome.js'
 import * as toolCall from '../../protocol/tool-call.js'
 import * as admissionMetadata from '../../protocol/admission-metadata.js'
 import * as checkpoint from '../../protocol/checkpoint.js'
@@ -86,7 +89,10 @@ const MODULES: readonly object[] = [
   governedIntent,
   scope,
   thresholdProposal,
+  invocationContext,
   toolCall,
+  toolCallRpc,
+  toolOutcome,
   toolCallResponse,
   admissionMetadata,
   checkpoint,

@@ -6,6 +6,7 @@ import { packageRoot } from '../../native/index.js'
 import { canonicalBytes } from '../../protocol/canonical.js'
 import type { JsonValue } from '../../protocol/json.js'
 import { admissionBinding, admissionDocuments } from './seed-admission.js'
+import { callRequests, callResults, outcomeDocuments } from './seed-calls.js'
 import { logRequests, logResults } from './seed-log.js'
 import { keptDocuments, recordRequests, recordResults } from './seed-operation.js'
 
@@ -38,6 +39,7 @@ export function seedDocuments(): readonly Uint8Array[] {
     ...admissionDocuments(RESERVE_REQUEST),
     ...keptDocuments(admissionBinding(), of('execution-nonce')),
     reservedOf(of),
+    ...outcomeDocuments(),
   ]
   return [...frozen.map(({ canonical }) => Buffer.from(canonical)), ...made.map(canonicalBytes)]
 }
@@ -239,6 +241,7 @@ function kernelOperations(of: Frozen): Named[] {
     ['start', { executionNonce: of('execution-nonce'), operationId: DIGEST }],
     ['status', {}],
     ...logRequests(),
+    ...callRequests(of),
     ...recordRequests(),
   ]
 }
@@ -276,6 +279,7 @@ function kernelResults(of: Frozen): Named[] {
     ['reserve', { ...reservedOf(of), receipt: of('kernel-receipt') }],
     ['finalize', { ...OPERATION_VIEW, receipt: of('kernel-receipt') }],
     ...logResults(of),
+    ...callResults(of),
     ...recordResults(OPERATION_VIEW, admissionBinding()),
     ['revoke_grant', { commitIndex: 1, grantId: 'grant-own', newlyRevoked: true }],
     ['start', { captured: captured as JsonValue, operationId: DIGEST, startedAtUnixMs: AT }],
