@@ -126,6 +126,7 @@ function addReceipt(program: Command): void {
   const receipt = program.command('receipt').description("the kernel's signed receipts")
   command(receipt, 'show [id]', 'one receipt, and where it stands in the log')
     .option('--operation <id>', 'how this operation ended, or the newest decision about it')
+    .option('--transcript', "with --operation: what this host's own journal kept of it")
     .action(showReceipt)
   command(receipt, 'verify', 'verify receipts of a file offline, one a line, with a pinned kernel key')
     .requiredOption('--input <file>', 'the receipts, one a line')

@@ -7,15 +7,17 @@ import type { PublicKey } from '../protocol/keys.js'
 import { verifyInclusion } from '../protocol/log-proof.js'
 import type { ReceiptCase, ReceiptName } from '../protocol/receipt-rpc.js'
 import { beside } from './columns.js'
-import { readPins } from './host-session.js'
+import { openHostSession, readPins } from './host-session.js'
 import { withKernel } from './kernel-call.js'
 import { type CommonOptions, print } from './output.js'
+import { readTranscript, type Transcript } from './receipt-transcript.js'
 import { findState, layoutOfState } from './state.js'
 
 const LABEL_COLUMNS = 12
 
 export interface ShowOptions extends CommonOptions {
   readonly operation?: string
+  readonly transcript?: boolean
 }
 
 /** Shows the receipt of an id, or the newest decision about an operation. */
@@ -25,7 +27,34 @@ export async function showReceipt(id: string | undefined, options: ShowOptions):
   const shown = await withKernel(options, kernel => kernel.call('show_receipt', name))
   verifyCase(shown, kernelKey)
   const { entrySeq, inclusion, receipt } = shown
-  print(options, { schema: 'chio.receipt-shown.v1', entrySeq, inclusion, receipt }, linesOf(shown))
+  const transcript = options.transcript === true ? await transcriptOf(options, shown, name) : null
+  const document = { schema: 'chio.receipt-shown.v1', entrySeq, inclusion, receipt, transcript }
+  print(options, document, [...linesOf(shown), ...transcriptLines(transcript)])
+}
+
+/** As this user's own host: nobody else's journal can be read. */
+async function transcriptOf(
+  options: ShowOptions,
+  { receipt }: ReceiptCase,
+  { operationId }: ReceiptName,
+): Promise<Transcript> {
+  if (operationId === null)
+    throw new BrokerError('usage', '--transcript refused: expected --operation with it')
+  const session = openHostSession(layoutOfState(findState(options.state)))
+  try {
+    return await readTranscript(session, operationId, receipt)
+  } finally {
+    session.close()
+  }
+}
+
+function transcriptLines(transcript: Transcript | null): string[] {
+  if (transcript === null) return []
+  const { files, journal } = transcript
+  return [
+    `This host's own journal, which agrees with the receipt: ${journal}`,
+    ...files.flatMap(({ bytes, name, sha256 }) => [`  ${name}, ${bytes} bytes`, `    ${sha256}`]),
+  ]
 }
 
 function nameOf(id: string | undefined, operation: string | undefined): ReceiptName {

@@ -53,12 +53,21 @@ describe('a command that succeeds exits 0 and prints one document', () => {
 
   test('receipt show and audit export, whose export verifies with the kernel key of the installation', async () => {
     const ran = documentOf((await say([...run(), '--json'])).stdout)
-    const named = ['receipt', 'show', '--operation', String(ran['operationId']), '--json']
+    const named = ['receipt', 'show', '--operation', String(ran['operationId']), '--transcript', '--json']
     const shown = documentOf((await say(named)).stdout)
     expect(shown).toMatchObject({
       schema: 'chio.receipt-shown.v1',
       receipt: { decision: { verdict: 'allow' }, metadata: { admission: { projected_state: 'completed' } } },
+      transcript: { journal: ran['journal'] },
     })
+    const kept = (shown['transcript'] as { files: { name: string }[] }).files.map(({ name }) => name)
+    expect(kept).toEqual([
+      'request.frame',
+      'response.frame',
+      'registration.json',
+      'receipt.json',
+      'outcome.json',
+    ])
     const output = join(folder, 'export')
     const exported = await say(['audit', 'export', '--output', output, '--json'])
     expect(exported).toMatchObject({ status: 0, stderr: '' })
