@@ -56,6 +56,17 @@ interface NonceRow {
   readonly live: number
 }
 
+const TRANSITIONS = `SELECT kind, operation_version AS version, operation_json AS bytes,
+  participant_digest AS participantDigest, recorded_at_unix_ms AS recordedAtUnixMs, reservation_digest AS reservationDigest
+  FROM execution_nonce_transitions JOIN execution_nonces USING (operation_id) WHERE operation_id = ? ORDER BY version`
+
+export interface NonceTransition extends RetainedOperation {
+  readonly kind: 'cancelled' | 'capture_pending' | 'committed'
+  readonly participantDigest: string | null
+  readonly recordedAtUnixMs: number
+  readonly reservationDigest: string
+}
+
 /** An operation as a transition retains it: at which version, in its exact bytes. */
 export interface RetainedOperation {
   readonly version: number
@@ -113,6 +124,11 @@ export class NonceTables {
       throw nonceRefusal('expired', 'a nonce that has not expired; reserve anew')
     }
     return { ...nonce, reservationDigest: row.reservation_digest } as ReservedNonce
+  }
+
+  /** What became of an operation's reservation, in order; each beside its line of the operation's history. */
+  transitions(operationId: string): NonceTransition[] {
+    return this.#tx.all<NonceTransition>(TRANSITIONS, operationId)
   }
 
   /** Gives a live reservation to the owner of this transaction: recovery does, and nobody else. */

@@ -3,6 +3,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { AdmissionOperation } from '../../kernel/operation.js'
+import { decodeAdmissionOperation } from '../../protocol/admission-document.js'
+import { sha256Hex } from '../../protocol/digest.js'
+import { preparationDigest } from '../../protocol/execution-nonce-encoding.js'
+import type { HistoryLine } from '../../protocol/operation-rpc.js'
 import type { ReserveRequest } from '../../protocol/kernel-rpc.js'
 import { AdmissionModel, type Command } from '../support/admission-model.js'
 import { AdmissionWorld, Crash } from '../support/admission-world.js'
@@ -147,6 +151,33 @@ class Driver {
     return id === undefined ? undefined : this.world.store.findOperation(id)
   }
 
+  /** The transitions of a nonce are those that its operation's state permits, each beside one line of its history. */
+  async #compareNonce(operation: AdmissionOperation, history: readonly HistoryLine[]): Promise<void> {
+    const { operationId, state } = operation
+    const rows = await this.world.tables.transaction('nonce', move => move.nonces.transitions(operationId))
+    const permitted =
+      state === 'ready_to_dispatch'
+        ? []
+        : state === 'compensated_before_dispatch'
+          ? ['cancelled']
+          : ['capture_pending', 'committed']
+    expect(rows.map(({ kind }) => kind)).toEqual(permitted)
+    for (const { bytes, kind, participantDigest, recordedAtUnixMs, reservationDigest, version } of rows) {
+      const retained = decodeAdmissionOperation(bytes)
+      const line = history.find(each => each.version === version)
+      expect(line).toMatchObject({ recordedAtUnixMs, to: retained.state })
+      expect(retained.version).toBe(version)
+      expect(participantDigest === null).toBe(kind === 'cancelled')
+      if (kind !== 'capture_pending') continue
+      const prepared = {
+        operation_digest: sha256Hex(bytes),
+        recorded_at_unix_ms: recordedAtUnixMs,
+        reservation_digest: reservationDigest,
+      }
+      expect(participantDigest).toBe(preparationDigest(prepared))
+    }
+  }
+
   async compare(): Promise<void> {
     const { model, world } = this
     const seen = await Promise.all(
@@ -155,6 +186,7 @@ class Driver {
         const { history } = await world.store.readRecord(operation as AdmissionOperation)
         expect(history.map(({ version }) => version)).toEqual(history.map((_, index) => index + 1))
         expect(history.at(-1)).toMatchObject({ to: operation?.state, version: operation?.version })
+        await this.#compareNonce(operation as AdmissionOperation, history)
         return [place, operation?.state, expected.state]
       }),
     )
@@ -192,11 +224,11 @@ test(
           driver.world.remove()
         }
       }),
-      { numRuns: fullCount(12, 400), endOnFailure: false },
+      { numRuns: fullCount(12, 2_000), endOnFailure: false },
     )
     // A sequence without a crash would prove nothing about one.
     expect(crashes).toBeGreaterThan(0)
     expect(commands).toBeGreaterThan(100)
   },
-  FULL_RUN_TIMEOUT_MS * 4,
+  FULL_RUN_TIMEOUT_MS * 15,
 )
