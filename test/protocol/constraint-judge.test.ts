@@ -1,10 +1,13 @@
 // Which arguments keep a constraint, as a table of policy; and that what cannot be judged is never kept.
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { matchesGlob } from '../../protocol/argument-text.js'
 import { canonicalBytes } from '../../protocol/canonical.js'
 import { decode } from '../../protocol/codec.js'
 import { Constraint } from '../../protocol/constraint.js'
 import { isJudged, isKept } from '../../protocol/constraint-judge.js'
 import type { JsonValue } from '../../protocol/json.js'
+import { fullCount } from '../support/counts.js'
 
 const UNDER: Constraint = { type: 'path_prefix', value: '/workspace/docs/' }
 const EXACT: Constraint = { type: 'domain_exact', value: 'Api.Example.com' }
@@ -111,4 +114,25 @@ describe('a constraint', () => {
   ])('%o is no constraint', document => {
     expect(() => decode(Constraint, canonicalBytes(document as JsonValue), 'constraint')).toThrow(/refused/)
   })
+})
+
+/** The same question, asked of an expression that is made of it. */
+function matchesByExpression(glob: string, value: string): boolean {
+  const parts = glob.split('*').map(part => part.replaceAll(/[.]/g, '[.]'))
+  return new RegExp(`^${parts.join('.*')}$`).test(value)
+}
+
+test('a glob matches as the expression that it stands for would', () => {
+  const pieces = (...words: string[]) =>
+    fc.array(fc.constantFrom(...words), { maxLength: 8 }).map(all => all.join(''))
+  fc.assert(
+    fc.property(pieces('a', 'b', '.', '*', 'ab'), pieces('a', 'b', '.', 'ab'), (glob, value) => {
+      expect(matchesGlob(glob, value)).toBe(matchesByExpression(glob, value))
+    }),
+    { numRuns: fullCount(1_000, 50_000) },
+  )
+})
+
+test('a glob of many stars is answered at once', () => {
+  expect(matchesGlob('*a'.repeat(2_000), `${'a'.repeat(20_000)}b`)).toBe(false)
 })

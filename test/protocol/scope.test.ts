@@ -1,7 +1,16 @@
 // When one scope lies within another, which grant a call is made under, and that a missing bound is no bound.
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { coveringGrants, isGrantWithin, isScopeWithin, type ToolGrant } from '../../protocol/scope.js'
+import type { Constraint } from '../../protocol/constraint.js'
+import {
+  coveringGrants,
+  type GrantOperation,
+  isGrantWithin,
+  isScopeWithin,
+  type ToolGrant,
+} from '../../protocol/scope.js'
 import { toolGrant } from '../support/capability-tokens.js'
+import { fullCount } from '../support/counts.js'
 
 const cost = (units: number, currency = 'EUR') => ({ currency, units })
 
@@ -83,4 +92,88 @@ describe('a scope', () => {
     ])
     expect(coveringGrants({}, call)).toEqual([])
   })
+})
+
+const few = <T>(...values: T[]) => fc.constantFrom(...values)
+const constraint: fc.Arbitrary<Constraint> = few<Constraint>(
+  { type: 'max_args_size', value: 30 },
+  { type: 'max_args_size', value: 60 },
+  { type: 'path_prefix', value: '/a' },
+  { type: 'path_prefix', value: '/a/b' },
+  { type: 'custom', value: ['region', 'eu'] },
+)
+const grant = fc.record({
+  constraints: fc.uniqueArray(constraint, { maxLength: 3, minLength: 1 }),
+  max_invocations: fc.nat(3),
+  operations: fc.uniqueArray(few<GrantOperation>('invoke', 'delegate', 'read_result'), { minLength: 1 }),
+  server_id: few('files', 'mail', '*'),
+  tool_name: few('read', 'send', '*'),
+})
+const call = fc.record({
+  parameters: fc.record(
+    {
+      path: few('/a', '/a/b/c', '/ab', '/a/../b'),
+      region: few('eu', 'us'),
+      text: fc.string({ maxLength: 40 }),
+    },
+    { requiredKeys: [] },
+  ),
+  serverId: few('files', 'mail'),
+  toolName: few('read', 'send'),
+})
+
+const scope = fc.array(grant, { maxLength: 3, minLength: 1 })
+type Generated = typeof scope extends fc.Arbitrary<infer S> ? S : never
+
+/** Grants that each give away no more than one of the scope's own. */
+function narrowed(wide: Generated): fc.Arbitrary<Generated> {
+  const choice = fc.record({
+    added: constraint,
+    less: fc.nat(3),
+    of: fc.nat(wide.length - 1),
+    serverId: few('files', 'mail'),
+  })
+  return fc.array(choice, { maxLength: 3, minLength: 1 }).map(choices =>
+    choices.map(({ added, less, of, serverId }) => {
+      const parent = wide[of] as Generated[number]
+      return {
+        ...parent,
+        constraints: [
+          ...new Map([...parent.constraints, added].map(one => [JSON.stringify(one), one])).values(),
+        ],
+        max_invocations: Math.max(0, parent.max_invocations - less),
+        operations: parent.operations.slice(0, Math.max(1, parent.operations.length - less)),
+        server_id: parent.server_id === '*' ? serverId : parent.server_id,
+      }
+    }),
+  )
+}
+const twoSteps = scope.chain(wide =>
+  narrowed(wide).chain(child => narrowed(child).map(leaf => [wide, child, leaf] as const)),
+)
+
+test('a narrowed scope lies within each that it came from, and allows no call that one of them does not', () => {
+  let met = 0
+  fc.assert(
+    fc.property(twoSteps, call, ([wide, child, leaf], asked) => {
+      expect(isScopeWithin({ grants: child }, { grants: wide })).toBe(true)
+      expect(isScopeWithin({ grants: leaf }, { grants: wide })).toBe(true)
+      if (coveringGrants({ grants: leaf }, asked).length === 0) return
+      met += 1
+      expect(coveringGrants({ grants: wide }, asked).length).toBeGreaterThan(0)
+    }),
+    { numRuns: fullCount(300, 20_000) },
+  )
+  expect(met).toBeGreaterThan(0)
+})
+
+test('of any two scopes, one that lies within the other allows no call that the other does not', () => {
+  fc.assert(
+    fc.property(scope, scope, call, (child, parent, asked) => {
+      if (!isScopeWithin({ grants: child }, { grants: parent })) return
+      const allows = (grants: Generated): boolean => coveringGrants({ grants }, asked).length > 0
+      expect(allows(child) && !allows(parent)).toBe(false)
+    }),
+    { numRuns: fullCount(500, 50_000) },
+  )
 })
