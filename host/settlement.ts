@@ -135,6 +135,7 @@ function withEnding(
   return new BrokerError(code, `${sentenceOf(cause)}; operation ${operationId}: ${ending}`, {
     outcome,
     operationId,
+    receiptId: isBrokerError(cause) ? cause.receiptId : undefined,
     cause,
   })
 }

@@ -192,6 +192,15 @@ describe('a refusal', () => {
     }
   })
 
+  test('names the receipt of a refusal, where there is one', () => {
+    const refusal = new BrokerError('grant_exhausted', 's', { receiptId: 'ab'.repeat(32) })
+    expect(told(refusal, false).text).toContain(`; receipt ${'ab'.repeat(32)}; next: `)
+    expect(JSON.parse(told(refusal, true).text.split('\n').at(-1) ?? '')).toMatchObject({
+      receiptId: 'ab'.repeat(32),
+    })
+    expect(told(new BrokerError('conflict', 's'), false).text.split('\n').at(-2)).not.toContain('receipt')
+  })
+
   test('is told without control characters, and without a stack', () => {
     const { text } = told(new BrokerError('conflict', 'held by \u001b[31mred'), false)
     expect(text).toContain('held by \\x1b[31mred')

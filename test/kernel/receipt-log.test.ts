@@ -112,6 +112,20 @@ describe('a decision', () => {
   })
 })
 
+describe('a kernel without durable admission', () => {
+  test('says so in every receipt', async () => {
+    const grant = await issueGrant(kernel)
+    await kernel.restart({ checkpointReceipts: 3, durableMode: 'off' })
+    const { announced } = await reserved(kernel, grant)
+    await refusalOf(kernel.client.call('reserve', { ...announced, requestDigest: 'a'.repeat(64) }))
+    const log = await wholeLog()
+    expect(log.map(({ metadata }) => metadata)).toMatchObject([
+      { durable_mode: 'off' },
+      { durable_mode: 'off' },
+    ])
+  })
+})
+
 describe('a refusal', () => {
   test('is a signed receipt of guard kernel that names its code, and changes nothing else', async () => {
     const grant = await issueGrant(kernel)
