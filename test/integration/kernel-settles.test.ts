@@ -141,6 +141,23 @@ describe('a host that goes away after the start', () => {
     pair.clock.pass(STARTED_MS)
     await ends(operation.operationId, 'completed')
   })
+
+  test('and after an execution whose answer a guard refuses: denied, from the output that the broker kept', async () => {
+    const outputGuards = { jsonSchema: null, maximumBodyBytes: 1, secretScan: true }
+    await pair.kernel.restart({ clock: pair.clock, outputGuards, records: recordsOf(pair) })
+    const operation = await pair.authorized()
+    await pair.register(operation)
+    const { stream } = await pair.prepare(operation)
+    await start(operation)
+    await stream.submit(pair.clock.bootNs() + 10_000_000_000n)
+    pair.clock.pass(STARTED_MS)
+    await ends(operation.operationId, 'denied_after_delivery')
+    expect(pair.provider.hits).toBe(1)
+    expect(await held()).toEqual({ executions: 1, held: 0 })
+    expect((await view(operation.operationId)).lastError).toMatch(
+      /^output guard size: expected a body of at most 1/,
+    )
+  })
 })
 
 describe('clocks that are further apart than their owners permit', () => {
