@@ -19,7 +19,7 @@ import type { BrokerOperation } from '../protocol/envelope.js'
 import { BrokerError } from '../protocol/errors.js'
 import { checkGrant, Grant } from '../protocol/grant.js'
 import { grantRevocationId } from '../protocol/hold.js'
-import { GrantReference } from '../protocol/kernel-rpc.js'
+import { CapabilityReference, GrantReference } from '../protocol/kernel-rpc.js'
 import { AcceptClock, Reconcile } from '../protocol/operation-rpc.js'
 import type { SigningKey } from '../protocol/keys.js'
 import { BrokerClient } from './broker-client.js'
@@ -123,6 +123,13 @@ export class Administrator {
   async revokeAtKernel(grantId: string): Promise<number> {
     const { authorization } = this.#authorize('revoke_grant', encode(GrantReference, { grantId }))
     return (await this.kernel.call('revoke_grant', { grantId }, authorization)).commitIndex
+  }
+
+  /** Ends a capability token in the kernel, and everything that was delegated from it. @returns the commit index. */
+  async revokeCapability(capabilityId: string): Promise<number> {
+    const payload = encode(CapabilityReference, { capabilityId })
+    const { authorization } = this.#authorize('revoke_capability', payload)
+    return (await this.kernel.call('revoke_capability', { capabilityId }, authorization)).commitIndex
   }
 
   /** States what a provider really did. @returns the index of the commit that keeps it. */

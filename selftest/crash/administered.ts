@@ -7,6 +7,7 @@ import { isBrokerError } from '../../protocol/errors.js'
 import { trialAdministrator } from '../trial-grant.js'
 import { correctActs, stateActs } from './record-acts.js'
 import { announceActs, approveActs } from './approval-acts.js'
+import { callActs, lookAtCall } from './call-acts.js'
 import type { CrashWorld } from './crash-world.js'
 import type { CutpointRow } from './cutpoint.js'
 import { type Told, toldByError } from './told.js'
@@ -74,6 +75,8 @@ async function actsOf(world: CrashWorld, row: CutpointRow, by: Administrator): P
       return stateActs(world, by)
     case 'correct':
       return correctActs(world, by)
+    case 'call':
+      return callActs(world, row.name, by)
     default:
       return { ask: () => look(world, row.name, by), isDone: () => Promise.resolve(false) }
   }
@@ -111,8 +114,10 @@ async function sealAfterRefusal(session: CrashWorld['session']): Promise<unknown
   return session.kernel.call('seal_log', {})
 }
 
-function look({ session }: CrashWorld, name: string, by: Administrator): Promise<unknown> {
+function look(world: CrashWorld, name: string, by: Administrator): Promise<unknown> {
+  const { session } = world
   const { broker, kernel } = session
+  if (name.startsWith('kernel.call_')) return lookAtCall(world, name)
   switch (name.split('.')[1]) {
     case 'credential_list':
       return by.credentials()

@@ -11,6 +11,7 @@ export type Who = 'broker' | 'kernel' | 'host' | 'cage-init' | 'tool'
  * `recovery`: the process dies once more while its successor starts. `issue`, `provision`: an administrator's.
  * `announce`, `approve`: a request that has to wait for its approver, and the approver's word.
  * `state`, `correct`: a statement of what a provider did, and a clock that is accepted.
+ * `call`: an agent's tool call, or the end of its token.
  * `look`: a question that changes nothing.
  */
 export type Story =
@@ -29,6 +30,7 @@ export type Story =
   | 'approve'
   | 'state'
   | 'correct'
+  | 'call'
   | 'look'
 
 /** How far the operation is on disk when the process ends there: it decides everything that may be found later. */

@@ -15,6 +15,8 @@ export const CUTPOINTS: readonly CutpointRow[] = [
 /** Ends that nothing depends on: what was answered changes nothing, or was changed by the row beside it. */
 const ANSWERED_LOOKS = [
   'approval_list',
+  'call_reconcile',
+  'call_start',
   'approval_show',
   'inspect',
   'list',
@@ -59,5 +61,7 @@ export const MOST_IMPORTANT: readonly string[] = [
 ]
 
 function isAdministrative({ story }: CutpointRow): boolean {
-  return ['announce', 'approve', 'issue', 'look', 'provision', 'revoke', 'state', 'correct'].includes(story)
+  return ['announce', 'approve', 'issue', 'look', 'provision', 'revoke', 'state', 'correct', 'call'].includes(
+    story,
+  )
 }

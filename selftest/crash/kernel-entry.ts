@@ -7,6 +7,7 @@ import { KERNEL_KEY_NAMES, type KeyChoices, readKernelKeys } from '../../kernel/
 import type { KernelLog } from '../../kernel/kernel-context.js'
 import { startKernel } from '../../kernel/start-kernel.js'
 import { startupHygiene } from '../../system/startup.js'
+import { CRASH_TOOL } from './call-acts.js'
 import { entryArguments, startedOrSaid } from './entry-arguments.js'
 
 const STANDARD_ERROR = 2
@@ -24,6 +25,7 @@ const kernel = await startedOrSaid(() =>
     config,
     keys: readKernelKeys(keys as KeyChoices),
     log,
+    toolCalls: { targets: [CRASH_TOOL] },
     records: new BrokerRecordsClient(brokerPins(config), clock),
   }),
 )

@@ -73,6 +73,7 @@ async function tellRow(world: CrashWorld, hosts: HostPool, { row, body }: Tellin
   switch (row.story) {
     case 'announce':
     case 'approve':
+    case 'call':
     case 'correct':
     case 'issue':
     case 'look':
