@@ -134,6 +134,11 @@ export const ATTACHMENT_RULES: Readonly<Record<AttachmentName, AttachmentRule>> 
 }
 export const ATTACHMENT_NAMES = Object.keys(ATTACHMENT_RULES) as readonly AttachmentName[]
 
+const IN_ORDER: readonly AttachmentName[] = [
+  'tool_outcome_id',
+  ...ATTACHMENT_NAMES.filter(name => name !== 'tool_outcome_id'),
+]
+
 /** What of an operation its attachments are judged by. */
 export interface AttachmentHolder {
   readonly kind: OperationKind
@@ -175,12 +180,10 @@ export function assertAttachments(attachments: AdmissionAttachments, holder: Att
 /** The outcome first, then the list of milestones, then what a wait for approvals shows. */
 function neededNames(attachments: AdmissionAttachments, holder: AttachmentHolder): AttachmentName[] {
   const { state } = holder
-  const outcome: AttachmentName[] = ['tool_outcome_id']
-  const listed = ATTACHMENT_NAMES.filter(name => name !== 'tool_outcome_id')
-  const needed = [...outcome, ...listed].filter(
+  const needed = IN_ORDER.filter(
     name =>
-      isSupported(name, holder) &&
-      (ATTACHMENT_RULES[name].neededIn.includes(state) || isApprovalNeeded(name, attachments, holder)),
+      (ATTACHMENT_RULES[name].neededIn.includes(state) || isApprovalNeeded(name, attachments, holder)) &&
+      isSupported(name, holder),
   )
   const shown: AttachmentName[] = ['threshold_proposal_hash', 'budget_hold_id', 'threshold_proposal']
   return state === 'approval_required' ? [...needed, ...shown] : needed
