@@ -8,6 +8,7 @@ import type { RecordedRun } from '../host/recorded-run.js'
 import { outcomeMembers } from '../host/run-record.js'
 import type { HostSession } from '../host/session.js'
 import type { TimelineStep } from '../host/timeline.js'
+import { ERROR_CODES } from '../protocol/error-codes.js'
 import { isBrokerError } from '../protocol/errors.js'
 import type { ExecutionFailureReceiptBody } from '../protocol/failure.js'
 import { beside } from './columns.js'
@@ -32,7 +33,14 @@ export interface Telling extends CommonOptions {
 export async function report(session: HostSession, run: ToldRun, telling: Telling): Promise<void> {
   const reason = await reasonOf(session, run)
   if (run.outcome.kind === 'failure') process.exitCode = exitCodeOfFailure(run.outcome.failure.receipt.body)
+  else if (withheldBecause(run) !== null) process.exitCode = ERROR_CODES.outcome_undetermined.exitCode
   print(telling, runDocument(run, reason), runLines(run, reason, telling))
+}
+
+/** Why an answer that the provider gave is not shown: an output guard of the kernel refused it. */
+function withheldBecause({ operation, outcome }: ToldRun): string | null {
+  if (outcome.kind === 'failure' || operation?.state !== 'denied_after_delivery') return null
+  return operation.lastError ?? 'an output guard refused it'
 }
 
 /** The broker's own reason for a failure; the signed receipt carries the code alone. */
@@ -54,7 +62,8 @@ export function sentenceOf(reason: string | null): string | null {
 }
 
 function runDocument(run: ToldRun, reason: string | null) {
-  const response = run.outcome.kind === 'response' ? run.outcome.response : null
+  const withheld = withheldBecause(run)
+  const response = run.outcome.kind === 'response' && withheld === null ? run.outcome.response : null
   return {
     schema: 'chio.run.v1',
     operationId: run.operationId,
@@ -64,7 +73,8 @@ function runDocument(run: ToldRun, reason: string | null) {
     ...outcomeMembers(run.outcome),
     headers: response?.headers.map(({ name, value }) => [name, Buffer.from(value).toString('latin1')]) ?? [],
     bodyBase64: response === null ? null : Buffer.from(response.body).toString('base64'),
-    tool: run.tool === null ? null : toolMembers(run.tool),
+    withheld,
+    tool: run.tool === null || withheld !== null ? null : toolMembers(run.tool),
     mcp: run.mcp ?? null,
     journal: run.journalDirectory,
     timeline: run.timeline,
@@ -85,10 +95,11 @@ function toolMembers({ exitCode, signal, stderr, stdout, truncated }: FinishedTo
 
 function runLines(run: ToldRun, reason: string | null, { ownTool }: Telling): string[] {
   const { timeline, tool } = run
+  const withheld = withheldBecause(run)
   const tookMs = timeline.reduce((end, step) => Math.max(end, step.startMs + step.durationMs), 0)
   return [
-    ...(ownTool && tool !== null ? toolLines(tool, run.mcp ?? null) : []),
-    ...outcomeLines(run, reason),
+    ...(ownTool && tool !== null && withheld === null ? toolLines(tool, run.mcp ?? null) : []),
+    ...(withheld === null ? outcomeLines(run, reason) : withheldLines(withheld)),
     `operation ${run.operationId}`,
     ...beside('state', run.operation?.state ?? 'left to the kernel, which was away', LABEL_COLUMNS),
     ...sharingLines(run.operation?.sharesArgumentsWith ?? []),
@@ -121,6 +132,15 @@ function verdictLines(mcp: McpVerdict): string[] {
   return mcp.kind === 'verified'
     ? ['server answered: the verified response']
     : ['server answered: nothing that stands', ...beside('', mcp.sentence, 2)]
+}
+
+/** The tool had the answer too, so its words are not shown either. */
+function withheldLines(why: string): string[] {
+  return [
+    'verified outcome: an answer that is withheld',
+    ...beside('', why, 2),
+    ...beside('', 'the provider was reached and has acted; do not repeat', 2),
+  ]
 }
 
 function outcomeLines({ outcome }: ToldRun, reason: string | null): string[] {

@@ -36,6 +36,7 @@ function unavailable(got: string): never {
   throw new BrokerError(
     'output_unavailable',
     `record refused: expected the delivered output from the broker, for its guards, got ${got}; it is ended once the broker gives it`,
-    { outcome: 'not_started' },
+    // The provider acted, and what came of it is not judged yet: nobody may take it for nothing.
+    { outcome: 'unknown' },
   )
 }
