@@ -43,7 +43,7 @@ export class ToolCalls {
   }
 
   /** Judges a call and issues the nonce of its operation. It authorizes nothing. */
-  preflight(caller: Caller, { context, request }: PreflightCallRequest): Promise<CallAnswer> {
+  async preflight(caller: Caller, { context, request }: PreflightCallRequest): Promise<CallAnswer> {
     const agentId = agentOf(caller)
     return this.#decide({ agentId, request, requestId: request.id }, async () => {
       const binding = bindCall(request, this.#context.config)
@@ -69,7 +69,10 @@ export class ToolCalls {
   }
 
   /** The same call with the nonce of its preflight, under the context as it is now. */
-  reserve(caller: Caller, { context, executionNonce, request }: ReserveCallRequest): Promise<CallAnswer> {
+  async reserve(
+    caller: Caller,
+    { context, executionNonce, request }: ReserveCallRequest,
+  ): Promise<CallAnswer> {
     const agentId = agentOf(caller)
     return this.#decide({ agentId, request, requestId: request.id }, async () => {
       if (executionNonce === null) throw withoutNonce()

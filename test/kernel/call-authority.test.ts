@@ -17,6 +17,7 @@ import { approve, issueGrant, seed, type TestKernel } from '../support/kernel.js
 import {
   callKernel,
   callUnder,
+  contextAt,
   preflight,
   reservedCall,
   reserveWith,
@@ -157,4 +158,32 @@ test('an id stands for the token that it was first used for', async () => {
   const second = tokenOf(kernel, { max_invocations: 9 }, { id: 'capability-twice' })
   expect(await preflight(kernel, callUnder(first))).toMatchObject({ verdict: 'allow' })
   expect(await preflight(kernel, callUnder(second))).toMatchObject({ check: 'snapshot', verdict: 'deny' })
+})
+
+test('another agent gets nothing of a call: not its id, not its nonce, not its token', async () => {
+  const { calls } = kernel.running.kernel
+  const other = signingKey(seed())
+  const caller = { callerPublicKey: other.publicKey, uid: 1 }
+  const request = callUnder(tokenOf(kernel))
+  const { executionNonce } = await reservedCall(kernel, request)
+  if (executionNonce === null) throw new Error('expected the nonce of a reserved call')
+  const context = contextAt(3)
+  expect(await calls.preflight(caller, { context, request })).toMatchObject({
+    code: 'request_binding_mismatch',
+    executionNonce: null,
+    operationId: null,
+  })
+  const stolen = { ...request, id: 'call-of-another' }
+  expect(await calls.preflight(caller, { context, request: stolen })).toMatchObject({ check: 'subject' })
+  const start = { arguments: request.params, context, credentials: {}, executionNonce }
+  expect(await calls.start(caller, start)).toMatchObject({ code: 'operation_unknown', operationId: null })
+})
+
+test('a client without a key is nobody’s agent', async () => {
+  const request = callUnder(tokenOf(kernel))
+  const asked = kernel.running.kernel.calls.preflight(
+    { callerPublicKey: null, uid: 1 },
+    { context: contextAt(1), request },
+  )
+  await expect(asked).rejects.toMatchObject({ code: 'authorization_denied' })
 })
