@@ -272,7 +272,6 @@ function kernelResults(of: Frozen): Named[] {
   return [
     ['authorize_registration', authorizations],
     ['authorize_release', { registration, releaseAuthorization: of('release-authorization') }],
-
     ['issue_grant', { commitIndex: 1, grantId: 'grant-own' }],
     ['list', { operations: [OPERATION_VIEW, { ...OPERATION_VIEW, lastError: null, settlesAtUnixMs: null }] }],
     ['list_grants', { grants: [grantView] }],
