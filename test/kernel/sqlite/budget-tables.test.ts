@@ -206,7 +206,7 @@ test(
   async () => {
     let run = 0
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async steps => {
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async steps => {
         run += 1
         const model = new Model()
         for (const one of steps) await take(model, ofRun(one, run))
@@ -216,7 +216,7 @@ test(
           expect(row).toMatchObject(counted)
         }
       }),
-      { numRuns: fullCount(10, 300) },
+      { numRuns: fullCount(6, 300) },
     )
   },
   FULL_RUN_TIMEOUT_MS,
