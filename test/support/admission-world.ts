@@ -15,6 +15,7 @@ import type { BrokerRecord, ReserveRequest } from '../../protocol/kernel-rpc.js'
 import { signingKey } from '../../protocol/keys.js'
 import { buildRegistration } from '../../protocol/registration.js'
 import { cutpointsOf } from '../../system/cutpoints.js'
+import { APPROVERS } from './approvers.js'
 import { announce, executeOf, failureOf, receiptOf, requestUnder } from './brokered-operation.js'
 import { HeldClock } from './clock.js'
 import {
@@ -33,6 +34,13 @@ const FAILURES = {
   not_started: { dispatchKnowledge: 'not_started', outcome: 'failed', stage: 'admission' },
   unknown: { dispatchKnowledge: 'unknown', outcome: 'unknown', stage: 'dispatch' },
 } as const
+
+/** Of the one grant, and of the nonces. */
+export interface WorldBounds {
+  readonly maximumExecutions: number
+  readonly capacity: number
+  readonly requiredApprovals: number
+}
 
 /** What a crash throws in the place of an end of the process: nothing of the open store is used afterwards. */
 export class Crash extends Error {}
@@ -54,15 +62,17 @@ export class AdmissionWorld {
   #store: EmbeddedAdmissionStore | undefined
   bootId = 'boot-1'
 
-  private constructor(maximumExecutions: number, capacity: number) {
-    this.config = kernelConfig(this.folder, { ...this.people, nonce: { capacity, ttlSeconds: 30 } })
+  private constructor({ capacity, maximumExecutions, requiredApprovals }: WorldBounds) {
+    const nonce = { capacity, ttlSeconds: 30 }
+    this.config = kernelConfig(this.folder, { ...this.people, approvers: APPROVERS, nonce })
     const expiresAtUnixSeconds = 1_900_000_000
-    this.grant = grantFor(this.people, { expiresAtUnixSeconds, maximumExecutions }, this.clock)
+    const bounds = { expiresAtUnixSeconds, maximumExecutions, requiredApprovals }
+    this.grant = grantFor(this.people, bounds, this.clock)
   }
 
   /** A provisioned and opened store with one grant. */
-  static async make({ maximumExecutions = 3, capacity = 4 } = {}): Promise<AdmissionWorld> {
-    const world = new AdmissionWorld(maximumExecutions, capacity)
+  static async make(bounds: Partial<WorldBounds> = {}): Promise<AdmissionWorld> {
+    const world = new AdmissionWorld({ capacity: 4, maximumExecutions: 3, requiredApprovals: 0, ...bounds })
     await provisionKernel(world.config, world.clock)
     await world.open()
     const authorization = approve(world.people, 'issue_grant', encode(Grant, world.grant), world.clock)

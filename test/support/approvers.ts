@@ -24,7 +24,7 @@ function keyOf(byte: number): SigningKey {
 
 /** One approver's word on exactly what a case shows, from now until its deadline. */
 export function wordOn(
-  { proposal }: ApprovalCase,
+  { proposal }: Pick<ApprovalCase, 'proposal'>,
   approver: SigningKey,
   { clock, ...changes }: Partial<ApprovalMembers> & { readonly clock: Clock },
 ): GovernedApprovalToken {
