@@ -90,6 +90,8 @@ function firstLine(path: string): string {
   }
 }
 
+const MAXIMUM_SHOWN_CHARACTERS = 80
+
 interface Interpreter {
   readonly path: string
   readonly argument: string | null
@@ -104,11 +106,19 @@ function interpreterOf(script: string, line: string): Interpreter {
     throw badInterpreter(script, 'a first line that names it plainly', 'env with options')
   }
   const path = isEnv ? searched(argument ?? '') : named
-  if (path === undefined || !isAbsolute(path) || !isInView(path, { readOnly: [] }, readHostView())) {
-    throw badInterpreter(script, 'one below /usr', 'one from elsewhere')
+  if (path === undefined || !isInCage(path)) {
+    throw badInterpreter(
+      script,
+      'one below /usr that is there',
+      (path ?? argument ?? named).slice(0, MAXIMUM_SHOWN_CHARACTERS),
+    )
   }
   if (!isProgram(path)) throw badInterpreter(script, 'a program', `none at ${path}`)
   return { path, argument: isEnv ? null : (argument ?? null) }
+}
+
+function isInCage(path: string): boolean {
+  return isAbsolute(path) && isInView(path, { readOnly: [] }, readHostView())
 }
 
 function badInterpreter(script: string, expected: string, got: string): BrokerError {

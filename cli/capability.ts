@@ -8,7 +8,12 @@ import { destinationFromUrl } from '../protocol/destination.js'
 import { BrokerError } from '../protocol/errors.js'
 import { GRANT_SCHEMA, type Grant } from '../protocol/grant.js'
 import type { GrantView } from '../protocol/kernel-rpc.js'
-import { MAXIMUM_APPROVALS, MAXIMUM_BODY_BYTES, MAXIMUM_RESPONSE_BYTES } from '../protocol/limits.js'
+import {
+  MAXIMUM_APPROVALS,
+  MAXIMUM_BODY_BYTES,
+  MAXIMUM_RESPONSE_BYTES,
+  MAXIMUM_TIMEOUT_MS,
+} from '../protocol/limits.js'
 import { asAdministrator } from './administrator.js'
 import { beside } from './columns.js'
 import { parseSeconds } from './duration.js'
@@ -80,7 +85,7 @@ function grantOf(from: {
     maximumBodyBytes: wholeNumber(options.maxBody, '--max-body', 0, MAXIMUM_BODY_BYTES),
     maximumExecutions: wholeNumber(options.max, '--max', 1, Number.MAX_SAFE_INTEGER),
     maximumResponseBytes: wholeNumber(options.maxResponse, '--max-response', 1, MAXIMUM_RESPONSE_BYTES),
-    maximumTimeoutMs: parseSeconds(options.timeout, '--timeout') * 1_000,
+    maximumTimeoutMs: parseSeconds(options.timeout, '--timeout', MAXIMUM_TIMEOUT_MS / 1_000) * 1_000,
     placement: stored.placement,
     requiredApprovals: wholeNumber(options.approvals, '--approvals', 0, MAXIMUM_APPROVALS),
     schema: GRANT_SCHEMA,
@@ -91,7 +96,10 @@ function grantOf(from: {
 function wholeNumber(text: string, option: string, minimum: number, maximum: number): number {
   const value = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN
   if (value >= minimum && value <= maximum) return value
-  throw new BrokerError('usage', `${option} refused: expected a whole number from ${minimum} to ${maximum}`)
+  throw new BrokerError(
+    'usage',
+    `${option} refused: expected a whole number from ${minimum} to ${maximum}, got ${JSON.stringify(text.slice(0, 40))}`,
+  )
 }
 
 /** Lists grants: a client's own; all of them for a peer without a caller key, such as root. */

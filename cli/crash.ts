@@ -97,8 +97,9 @@ function randomLines(report: RandomReport): string[] {
 
 const json = process.argv.includes('--json')
 try {
-  startupHygiene()
-  await crash(readArguments(process.argv.slice(2)))
+  const given = readArguments(process.argv.slice(2))
+  startupHygiene({ environment: {} })
+  await crash(given)
 } catch (error) {
   fail(error, json)
 }

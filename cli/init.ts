@@ -5,7 +5,9 @@ import { areSeparate, type Identities, type Identity, SINGLE_USER_SENTENCE } fro
 import { allowedEnvironment } from '../system/environment.js'
 import { makeInstallation } from '../system/installation.js'
 import type { ClientUser, InstallationPlan } from '../system/installation-plan.js'
+import type { Layout } from '../system/layout.js'
 import { BrokerError } from '../protocol/errors.js'
+import { MAXIMUM_SOCKET_PATH_BYTES } from '../protocol/limits.js'
 import { provisionStores } from '../selftest/daemon-commands.js'
 import { reachableProgram } from '../selftest/program-copy.js'
 import { packageRoot } from '../native/index.js'
@@ -33,6 +35,7 @@ export async function initialise(options: InitOptions): Promise<void> {
     )
   }
   const layout = layoutOfState(resolve(options.state ?? namedState() ?? defaultState()))
+  assertSocketsFit(layout)
   const localProviders = parseLocalProviders(options.localProvider)
   const separate = isRoot && options.singleUser !== true
   const identities = separate ? makeUsers() : singleUser()
@@ -59,6 +62,18 @@ export async function initialise(options: InitOptions): Promise<void> {
   }
   const lines = [`Installation made in ${layout.state}.`, `Next: chio up --state ${layout.state}`]
   print(options, document, areSeparate(identities) ? lines : [...lines, SINGLE_USER_SENTENCE])
+}
+
+/** Before anything is made: a socket's path is bounded by the system, and STATE stands in all of them. */
+function assertSocketsFit({ broker, kernel, state }: Layout): void {
+  const paths = [broker.socket, kernel.hostSocket, kernel.authoritySocket]
+  const longest = Math.max(...paths.map(path => Buffer.byteLength(path)))
+  if (longest <= MAXIMUM_SOCKET_PATH_BYTES) return
+  const surplus = longest - MAXIMUM_SOCKET_PATH_BYTES
+  throw new BrokerError(
+    'usage',
+    `--state refused: expected a path below which sockets fit into ${MAXIMUM_SOCKET_PATH_BYTES} bytes, got ${state}; choose one that is ${surplus} bytes shorter`,
+  )
 }
 
 function self(): Identity {

@@ -3,7 +3,7 @@
 import { escapeForTerminal } from '../cage/index.js'
 import { exitCodeOfError } from '../host/exit-codes.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
-import { isBrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 
 /** Options that every command takes. */
 export interface CommonOptions {
@@ -47,12 +47,13 @@ export function marked(whose: string, text: string, stream?: string): string[] {
 
 /** Prints an error and sets the exit code. An unexpected one keeps its stack: it is ours to mend. */
 export function fail(error: unknown, json: boolean): void {
-  if (!isBrokerError(error)) {
-    console.error(error instanceof Error ? (error.stack ?? error.message) : String(error))
+  const known = isSystemError(error) ? systemRefusal(error) : error
+  if (!isBrokerError(known)) {
+    console.error(known instanceof Error ? (known.stack ?? known.message) : String(known))
     process.exitCode = 1
     return
   }
-  const { code, message, outcome, operationId = null, receiptId = null } = error
+  const { code, message, outcome, operationId = null, receiptId = null } = known
   const { next } = ERROR_CODES[code]
   if (json)
     console.error(
@@ -62,7 +63,17 @@ export function fail(error: unknown, json: boolean): void {
     console.error(
       `chio: ${visible(message)}\n      code ${code}; outcome ${outcome.replace('_', ' ')}; ${receiptText(receiptId)}next: ${next}`,
     )
-  process.exitCode = exitCodeOfError(error)
+  process.exitCode = exitCodeOfError(known)
+}
+
+/** What the system refused to do with a file that somebody named: not ours to mend. */
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'path' in error && !isBrokerError(error)
+}
+
+function systemRefusal(error: NodeJS.ErrnoException): BrokerError {
+  const sentence = `${error.path} refused: expected ${error.syscall} to be permitted and possible, got ${error.code}`
+  return new BrokerError('storage', sentence, { outcome: 'not_started', cause: error })
 }
 
 /** Where there is one, it is the proof of the refusal. */

@@ -22,8 +22,8 @@ interface Arguments {
 }
 
 async function soak(): Promise<void> {
-  startupHygiene({ environment: {} })
   const { json, seed, work } = readArguments(process.argv.slice(2))
+  startupHygiene({ environment: {} })
   const report = 'count' in work ? await flat(work.count) : await disturbed(work.minutes, seed)
   console.log(json ? JSON.stringify(report.document) : report.lines.join('\n'))
   if (report.document.violations.length > 0) process.exitCode = 1
@@ -49,20 +49,29 @@ async function disturbed(minutes: number, seed: number) {
 }
 
 function readArguments(args: readonly string[]): Arguments {
-  const { positionals, values } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: { seed: { type: 'string' }, json: { type: 'boolean', default: false } },
-  })
+  const { positionals, values } = parsed(args)
   const seed = values.seed === undefined ? randomInt(SEEDS) : Number(values.seed)
   const work = workOf(positionals)
   if (work === undefined || !Number.isInteger(seed) || seed < 0 || seed >= SEEDS) {
-    throw new BrokerError(
-      'usage',
-      'soak refused: expected MINUTES [--seed S] [--json], or flat COUNT [--json]',
-    )
+    throw misused()
   }
   return { work, seed, json: values.json }
+}
+
+function parsed(args: readonly string[]) {
+  const options = { seed: { type: 'string' }, json: { type: 'boolean', default: false } } as const
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options })
+  } catch {
+    throw misused()
+  }
+}
+
+function misused(): BrokerError {
+  return new BrokerError(
+    'usage',
+    'soak refused: expected MINUTES [--seed S] [--json], or flat COUNT [--json]',
+  )
 }
 
 function workOf([first = '', second, ...more]: readonly string[]): Arguments['work'] | undefined {

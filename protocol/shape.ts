@@ -77,16 +77,26 @@ export function exactly<M extends Members>(members: M): Shape<ShapedObject<M>> {
   return (value, place, faults) => {
     const given = isRecord(value) ? value : undefined
     if (given === undefined) faults.push({ place, expected: 'an object' })
-    const read = Object.entries(members).map(([name, shape]) => {
-      const member = given !== undefined && Object.hasOwn(given, name) ? given[name] : undefined
-      return [name, given === undefined ? undefined : shape(member, below(place, name), faults)] as const
-    })
+    // First: a misspelt member is one too many and one that is missing, and its name says which.
     const surplus = Object.keys(given ?? {}).filter(name => !Object.hasOwn(members, name))
     if (surplus.length > 0) {
       faults.push({ place, expected: `no member ${surplus.map(name => JSON.stringify(name)).join(', ')}` })
     }
+    const read = Object.entries(members).map(([name, shape]) => {
+      if (given === undefined) return [name, undefined] as const
+      if (Object.hasOwn(given, name)) return [name, shape(given[name], below(place, name), faults)] as const
+      return [name, absent(shape, below(place, name), faults)] as const
+    })
     return Object.fromEntries(read) as ShapedObject<M>
   }
+}
+
+/** A member that is not there: most shapes have no value for it. */
+function absent<T>(shape: Shape<T>, place: string, faults: Fault[]): T {
+  const own: Fault[] = []
+  const read = shape(undefined, place, own)
+  if (own.length > 0) faults.push({ place, expected: 'it to be there' })
+  return read
 }
 
 /** A condition that ties members together, told only where they are in order themselves. */

@@ -25,11 +25,14 @@ const JUNK = {
   environment: { CANARY, SSH_AUTH_SOCK: `/tmp/${CANARY}`, BASH_ENV: `/tmp/${CANARY}`, ENV: `/tmp/${CANARY}` },
 } satisfies Junk
 
-/** What it is and what it holds, asked by a shell, which changes nothing of it. */
+/**
+ * What it is and what it holds, asked by a shell, which changes nothing of it. Its status it reads itself: while it
+ * starts a program it holds every signal back for a moment, and that program would see it.
+ */
 const TOOL = `#!/bin/sh
 echo "== env"; cat /proc/$$/environ | tr '\\0' '\\n'
 echo "== fd"; ls -l /proc/$$/fd | tr -s ' ' | cut -d' ' -f9-
-echo "== status"; cat /proc/$$/status
+echo "== status"; while IFS= read -r line; do echo "$line"; done </proc/$$/status
 echo "== limits"; cat /proc/$$/limits
 echo "== stat"; cat /proc/$$/stat
 echo "== umask"; umask

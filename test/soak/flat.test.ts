@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { FLAT_PROCESSES, runFlat } from '../../selftest/soak/flat-run.js'
 import { fullCount } from '../support/counts.js'
 
-const COUNT = fullCount(100, 10_000)
+const COUNT = fullCount(40, 10_000)
 const PATIENCE_MS = fullCount(240_000, 7_200_000)
 
 test(

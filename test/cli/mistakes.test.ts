@@ -1,0 +1,40 @@
+// Ordinary mistakes of a person: each gets one sentence that names what was given, a code, and nothing half made.
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parseSeconds } from '../../cli/duration.js'
+import { chio } from '../support/chio.js'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'chio-mistakes-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+describe('chio init', () => {
+  test('below a path that no socket fits under makes nothing, and says by how much', async () => {
+    const state = join(folder, 'x'.repeat(100))
+    const { status, stderr } = await chio(['init', '--single-user', '--state', state])
+    expect(status).toBe(2)
+    expect(stderr).toMatch(
+      /--state refused: expected a path .* 100 bytes, got \/.*; choose one that is \d+ bytes/,
+    )
+    expect(existsSync(state)).toBe(false)
+  })
+
+  test('below a file is refused by its name, without a stack', async () => {
+    const file = join(folder, 'file')
+    writeFileSync(file, '')
+    const { status, stderr } = await chio(['init', '--single-user', '--state', join(file, 'state')])
+    expect(status).toBe(1)
+    expect(stderr).toContain(`${file} refused: expected `)
+    expect(stderr).not.toMatch(/^\s+at /m)
+  })
+})
+
+test.each(['10h', '3m', '0s', 'x'])('a time-out of %s is refused with the longest that there is', text => {
+  expect(() => parseSeconds(text, '--timeout', 120)).toThrow(
+    `--timeout refused: expected a span such as 30s, 5m, 1h or 7d, at most 120s, got "${text}"`,
+  )
+})
