@@ -43,7 +43,7 @@ const PROVIDER_MS = 5_000
 const SLOT_WAIT_MS = 20_000
 const REFUSED_WAYS = PLAIN_WAYS.filter(way => way !== 'submitted')
 /** Code is compiled, caches and pools have their size: a tenth of the run, and never less than this. */
-const LEAST_WARM_UP = 40
+const LEAST_WARM_UP = 20
 /** A grant whose preparations are left again and again has to wait; an execution between them ends its streak. */
 const EXECUTED_EVERY = 100
 /** What a process may hold more at one look than at another without a leak: a connection that is just being closed. */

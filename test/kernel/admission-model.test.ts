@@ -224,7 +224,7 @@ test(
           driver.world.remove()
         }
       }),
-      { numRuns: fullCount(8, 2_000), endOnFailure: false },
+      { numRuns: fullCount(8, 1_000), endOnFailure: false },
     )
     // A sequence without a crash would prove nothing about one.
     expect(crashes).toBeGreaterThan(0)
