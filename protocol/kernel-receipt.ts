@@ -32,7 +32,7 @@ const anyJson = () => json({ maxBytes: MAXIMUM_RECEIPT_LINE_BYTES })
 
 /** What absence means is said by absence: a null or an empty list in its place is another spelling. */
 const present = refine(anyJson(), value => {
-  if (value === null) refuse('metadata', 'a value, or no such member', 'null')
+  if (value === null) misshapen('metadata', 'a value, or no such member', 'null')
 })
 
 /** Who refused: the kernel itself, or one of its guards by name. */
@@ -99,8 +99,9 @@ interface Semantics {
 }
 
 function checkSemantics({ decision, receipt_kind: kind, trust_level: trust }: Semantics): void {
-  if (trust !== TRUST_OF_KIND[kind]) refuse('trust_level', `${TRUST_OF_KIND[kind]} for a ${kind}`, trust)
-  if (decision === undefined && kind === 'mediated_decision') refuse('decision', `one in a ${kind}`, 'none')
+  if (trust !== TRUST_OF_KIND[kind]) misshapen('trust_level', `${TRUST_OF_KIND[kind]} for a ${kind}`, trust)
+  if (decision === undefined && kind === 'mediated_decision')
+    misshapen('decision', `one in a ${kind}`, 'none')
 }
 
 /** What the id is the digest of. */
@@ -227,6 +228,11 @@ export function verifyKernelReceipt(receipt: KernelReceipt, pinned: PublicKey): 
 /** The entry of a log: the whole signed receipt. */
 export function receiptEntry(receipt: KernelReceipt): Uint8Array {
   return encode(KernelReceipt, receipt)
+}
+
+/** No receipt at all: refused where bytes are read, as the shape of every document is. */
+function misshapen(member: string, expected: string, got: string): never {
+  throw new BrokerError('invalid_request', `receipt ${member} refused: expected ${expected}, got ${got}`)
 }
 
 function refuse(member: string, expected: string, got: string): never {
