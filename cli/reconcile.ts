@@ -3,6 +3,7 @@
 import { BrokerError } from '../protocol/errors.js'
 import { PROVIDER_DEEDS, type Reconcile } from '../protocol/operation-rpc.js'
 import { asAdministrator } from './administrator.js'
+import { parseOperationId } from './operation-argument.js'
 import { type CommonOptions, print } from './output.js'
 import { findState, layoutOfState } from './state.js'
 
@@ -23,10 +24,8 @@ export async function reconcileOperation(id: string, options: ReconcileOptions):
   ])
 }
 
-function statedOf(operationId: string, { provider: said, statement }: ReconcileOptions): Reconcile {
-  if (!/^[0-9a-f]{64}$/.test(operationId)) {
-    throw new BrokerError('usage', 'operation refused: expected its id of 64 lower-case hex digits')
-  }
+function statedOf(id: string, { provider: said, statement }: ReconcileOptions): Reconcile {
+  const operationId = parseOperationId(id)
   const provider = PROVIDER_DEEDS.find(deed => deed.replaceAll('_', '-') === said)
   if (provider === undefined) {
     throw new BrokerError('usage', '--provider refused: expected acted, did-not-act or not-known')

@@ -163,13 +163,12 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       const known = move.operations.ofRequest(binding.request_namespace_digest, binding.request_id)
       if (known !== undefined) return rules.sameOperation(known, binding.operation_id)
       const grant = move.grants.find(request.grantId)
-      assertGrantLive(grant, secondsOf(move))
+      assertGrantLive(grant, move.nowUnixSeconds)
       rules.assertExecutionLeft(grant)
       rules.assertClock(move)
       const call = { kind: 'brokered', reservation, registration: null, record: null } as const
       const prepared = preparedOf(call, move)
       begin(move, prepared)
-      move.index.insert(prepared, ids.attemptId)
       move.holds.insert(reservation)
       move.nonces.reserve(nonce, { bootEnd: bootEndOf(move, nonce), capacity: nonceCapacity, issuer })
       const steps: Step[] = [
@@ -199,9 +198,9 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       rules.assertStartable(operation)
       const reserved = move.nonces.reserved(nonce, issuer)
       const { answer, request } = brokeredCall(operation).reservation
-      assertGrantLive(move.grants.find(request.grantId), secondsOf(move))
-      assertNonceTime(nonce.signed.nonce, secondsOf(move))
-      assertCapabilityLive(answer.capability.body, secondsOf(move))
+      assertGrantLive(move.grants.find(request.grantId), move.nowUnixSeconds)
+      assertNonceTime(nonce.signed.nonce, move.nowUnixSeconds)
+      assertCapabilityLive(answer.capability.body, move.nowUnixSeconds)
       rules.assertClock(move)
       move.holds.end(operation, 'captured')
       return dispatch(move, operation, { reserved, storeId: this.storeId })
@@ -288,8 +287,4 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
 
 function load(move: SqliteMove, operationId: string): AdmissionOperation {
   return rules.assertFound(move.operations.find(operationId))
-}
-
-function secondsOf(move: SqliteMove): number {
-  return Math.floor(move.nowUnixMs / 1_000)
 }

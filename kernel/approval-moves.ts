@@ -29,7 +29,7 @@ export function announce(move: SqliteMove, { announcement, proposal }: AnnounceC
   const known = move.operations.ofRequest(binding.request_namespace_digest, binding.request_id)
   if (known !== undefined) return rules.sameOperation(known, binding.operation_id)
   const grant = move.grants.find(request.grantId)
-  assertGrantLive(grant, secondsOf(move))
+  assertGrantLive(grant, move.nowUnixSeconds)
   rules.assertExecutionLeft(grant)
   rules.assertClock(move)
   const call = { kind: 'announced', reservation: announcement, registration: null, record: null } as const
@@ -57,7 +57,7 @@ export function answerApproved(
   if (operation.call.kind === 'brokered') return operation
   rules.assertState(operation, 'approval_reserved', 'it cannot be answered; inspect it')
   assertApproved(move, operation, pins)
-  assertGrantLive(move.grants.find(reservation.request.grantId), secondsOf(move))
+  assertGrantLive(move.grants.find(reservation.request.grantId), move.nowUnixSeconds)
   rules.assertClock(move)
   move.nonces.reserve(nonce, { bootEnd: bootEndOf(move, nonce), capacity: nonceCapacity, issuer })
   const ready = {
@@ -76,7 +76,7 @@ export function submitApproval(
   const spoken = move.approvals.of(operationId)
   if (spoken.some(token => tokenDigest(token) === tokenDigest(approval))) return operation
   const proposal = proposalOf(operation, pins)
-  const verified = verifyApproval(approval, proposal, pins.approvers, secondsOf(move))
+  const verified = verifyApproval(approval, proposal, pins.approvers, move.nowUnixSeconds)
   rules.assertState(operation, 'approval_required', 'no approval is awaited; inspect it')
   const live = liveApprovals(move, spoken, { pins, proposal })
   assertFirstWord(move, verified, live)
@@ -101,7 +101,7 @@ function assertApproved(move: SqliteMove, operation: AdmissionOperation, pins: P
   const proposal = proposalOf(operation, pins)
   const live = liveApprovals(move, move.approvals.of(operation.operationId), { pins, proposal })
   const { proposalDeadline, required } = proposal.body
-  if (secondsOf(move) < proposalDeadline && live.length >= required) return
+  if (move.nowUnixSeconds < proposalDeadline && live.length >= required) return
   throw new BrokerError(
     'approval_expired',
     `operation ${operation.operationId} refused: expected ${required} approvals that live, got ${live.length}; run it again`,
@@ -140,7 +140,7 @@ function liveApprovals(
   spoken: readonly GovernedApprovalToken[],
   { pins, proposal }: { readonly pins: ProposalPins; readonly proposal: Verified<ThresholdProposal> },
 ): Verified<GovernedApprovalToken>[] {
-  const now = secondsOf(move)
+  const now = move.nowUnixSeconds
   return spoken
     .filter(token => token.decision === 'approved' && now < token.expires_at)
     .map(token => verifyApproval(token, proposal, pins.approvers, now))
@@ -168,8 +168,4 @@ function repeated(expected: string): never {
 
 function approverNamed({ approvers }: ProposalPins, { approver }: GovernedApprovalToken): string {
   return approvers.find(({ publicKey }) => publicKey === approver)?.approverId ?? approver
-}
-
-function secondsOf(move: SqliteMove): number {
-  return Math.floor(move.nowUnixMs / 1_000)
 }

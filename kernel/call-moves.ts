@@ -26,7 +26,7 @@ import type {
 import { type CallAuthority, type CallEvaluation, evaluateCall } from './evaluate-call.js'
 import * as rules from './move-rules.js'
 import { type AdmissionOperation, toolCallOf } from './operation.js'
-import { begin, stepsTo, walk } from './operation-walk.js'
+import { begin, preparedOf, stepsTo, walk } from './operation-walk.js'
 import { endParticipants } from './participants.js'
 import { logRefusal } from './receipt-log.js'
 import type { SqliteMove } from './sqlite/move.js'
@@ -45,30 +45,16 @@ export function preflightCall(move: SqliteMove, command: PreflightCommand): Call
   begin(move, operation)
   move.operations.retain(operation.operationId, sealed)
   move.contexts.append(operation.operationId, context)
-  move.index.insert(operation, null)
   return { operation, receipt: null, refusal: null }
 }
 
 /** An issued nonce is noted with the operation; it is reserved by the reserve alone. */
 function preparedCall(move: SqliteMove, { context, terms }: PreflightCommand): AdmissionOperation {
   const issuance = sha256Hex(encode(SignedExecutionNonce, terms.executionNonce))
-  return {
-    attachments: {
-      nonce_issuance_digest: issuance,
-      nonce_preflight_digest: sha256Hex(Buffer.from(`${issuance}${contextDigest(context)}`, 'utf8')),
-    },
-    binding: terms.binding,
-    call: { kind: 'tool_call', record: null, registration: null, terms },
-    callerPublicKey: terms.agentId,
-    commit: null,
-    createdAtUnixMs: move.nowUnixMs,
-    lastError: null,
-    leaseEpoch: move.owner.ownerEpoch,
-    operationId: terms.binding.operation_id,
-    state: 'prepared',
-    updatedAtUnixMs: move.nowUnixMs,
-    version: 1,
-  }
+  return preparedOf({ kind: 'tool_call', record: null, registration: null, terms }, move, {
+    nonce_issuance_digest: issuance,
+    nonce_preflight_digest: sha256Hex(Buffer.from(`${issuance}${contextDigest(context)}`, 'utf8')),
+  })
 }
 
 /**
@@ -163,7 +149,7 @@ function evaluate(
     snapshotOf: id => move.capabilities.find(id),
     takeBudget: (token, covering) => budget.take(token, covering),
   }
-  return evaluateCall({ agentId, context, nowUnixSeconds: secondsOf(move), request }, authority)
+  return evaluateCall({ agentId, context, nowUnixSeconds: move.nowUnixSeconds, request }, authority)
 }
 
 const CREDENTIALS = [
@@ -203,7 +189,7 @@ function verifiedNonce(
   return verifyNonce(nonce, {
     boundTo,
     issuer: policy.nonceIssuer,
-    nowUnixSeconds: secondsOf(move),
+    nowUnixSeconds: move.nowUnixSeconds,
     operationId,
   })
 }
@@ -260,7 +246,7 @@ function takenBack(
 /** An operation as it is found; one that was taken back is a refusal, with the receipt of its end. */
 function standing(move: SqliteMove, operation: AdmissionOperation): CallDecision {
   const { operationId } = operation
-  const logged = move.receipts.ofStage(operationId, 'ended') ?? move.receipts.ofStage(operationId, 'reserved')
+  const logged = move.receipts.answerOf(operationId)
   const receipt = logged?.receipt ?? null
   if (operation.state !== 'compensated_before_dispatch') return { operation, receipt, refusal: null }
   const why = operation.lastError ?? 'it was taken back before its start'
@@ -274,8 +260,4 @@ function otherArguments({ operationId }: AdmissionOperation): BrokerError {
     `request_binding_mismatch: start of ${operationId} refused: expected the arguments that were reserved, got others; the original is unchanged`,
     { operationId, outcome: 'not_started' },
   )
-}
-
-function secondsOf(move: SqliteMove): number {
-  return Math.floor(move.nowUnixMs / 1_000)
 }

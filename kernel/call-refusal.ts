@@ -4,6 +4,7 @@
 import type { ErrorCode } from '../protocol/error-codes.js'
 import { isBrokerError } from '../protocol/errors.js'
 import { KERNEL_GUARD } from '../protocol/kernel-receipt.js'
+import { saysOfMachine } from './fault-fields.js'
 
 /** The checks of a call in their order. `admission` is the durable operation itself: its identity, state, nonce, context. */
 export const CALL_CHECKS = [
@@ -43,19 +44,6 @@ export function callRefusal(
   return { check, code, guard, reason, verdict: 'deny' }
 }
 
-/** What says something of the records of this machine, and nothing of the request. */
-const FAULTS: ReadonlySet<ErrorCode> = new Set([
-  'attachment_forbidden',
-  'attachment_missing',
-  'custody',
-  'fenced',
-  'illegal_transition',
-  'invariant',
-  'storage',
-  'store_missing',
-  'store_replaced',
-])
-
 /** What a check found, or its refusal. @throws what is no refusal of a request. */
 export function judged<T>(check: CallCheck, ask: () => T): T | CallRefusal {
   try {
@@ -67,7 +55,7 @@ export function judged<T>(check: CallCheck, ask: () => T): T | CallRefusal {
 
 /** @throws the error itself when it is a fault. */
 export function refusalOfError(check: CallCheck, error: unknown): CallRefusal {
-  if (!isBrokerError(error) || FAULTS.has(error.code)) throw error
+  if (!isBrokerError(error) || saysOfMachine(error)) throw error
   const reason = check === 'admission' ? `${DURABLE_ADMISSION_FAILED}${error.message}` : error.message
   return callRefusal(check, error.code, reason)
 }

@@ -124,7 +124,7 @@ const outputSchema = valueOf(
 )
 const outputGuards = exactly({
   maximumBodyBytes: nullable(whole(1, MAXIMUM_RESPONSE_BYTES)),
-  secretScan: valueOf((value): value is boolean => typeof value === 'boolean', 'true or false'),
+  secretScan: yesOrNo,
   jsonSchema: outputSchema,
 })
 

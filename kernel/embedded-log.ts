@@ -32,8 +32,7 @@ export class EmbeddedLog implements ReceiptStore {
 
   /** What its reserve is answered with: how the operation ended, or else that it was reserved. */
   async answerOf(operationId: string): Promise<KernelReceipt | undefined> {
-    const logged = this.#reads.ofStage(operationId, 'ended') ?? this.#reads.ofStage(operationId, 'reserved')
-    return logged?.receipt
+    return this.#reads.answerOf(operationId)?.receipt
   }
 
   /** Which receipt says how an operation ended. */

@@ -3,7 +3,6 @@
 // Source: the kernel's host socket; refusals are values, faults close the connection.
 import type { Clock } from '../protocol/clock.js'
 import { decodeSliced, encode } from '../protocol/codec.js'
-import { ERROR_CODES } from '../protocol/error-codes.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import {
   ADMINISTRATIVE_OPERATIONS,
@@ -19,7 +18,7 @@ import { endedBetweenFrames } from '../system/connection-ended.js'
 import type { FramedConnection } from '../system/framed-connection.js'
 import type { PeerIdentity } from '../system/peer.js'
 import { deadlineAfter } from '../system/deadline.js'
-import { faultFields } from './fault-fields.js'
+import { faultFields, saysOfMachine } from './fault-fields.js'
 import type { Kernel } from './kernel.js'
 import type { Caller, KernelLog } from './kernel-context.js'
 import { answerOperation } from './operation-table.js'
@@ -140,19 +139,8 @@ function refusalOf(error: BrokerError): KernelRefusal {
   }
 }
 
-/** What says more about this machine than about the request. */
 function isFault(error: unknown): boolean {
-  if (!isBrokerError(error)) return true
-  const faults = [
-    'invariant',
-    'storage',
-    'custody',
-    'illegal_transition',
-    'fenced',
-    'store_missing',
-    'store_replaced',
-  ]
-  return faults.includes(error.code) && ERROR_CODES[error.code].peerSees === null
+  return !isBrokerError(error) || saysOfMachine(error)
 }
 
 function nextTurn(): Promise<void> {

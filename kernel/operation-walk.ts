@@ -14,7 +14,7 @@ import type { BrokerRecord } from '../protocol/kernel-rpc.js'
 import type { AttemptRegistration } from '../protocol/registration.js'
 import * as rules from './move-rules.js'
 import type { DecisionReason } from './decision-receipt.js'
-import type { AdmissionOperation, DispatchCommit, OperationCall, Reservation, ToolCall } from './operation.js'
+import type { AdmissionOperation, DispatchCommit, OperationCall, Reservation } from './operation.js'
 import { assertConsistent } from './operation-document.js'
 import { logDecision } from './receipt-log.js'
 import type { SqliteMove } from './sqlite/move.js'
@@ -37,15 +37,19 @@ export interface Milestone extends DecisionReason {
 
 export const stepsTo = (...states: readonly AdmissionState[]): Step[] => states.map(to => ({ to }))
 
-/** An operation as `operations.insert` takes it. */
-export function preparedOf(call: Exclude<OperationCall, ToolCall>, move: SqliteMove): AdmissionOperation {
-  const { reservation } = call
+/** An operation as `begin` takes it. */
+export function preparedOf(
+  call: OperationCall,
+  move: SqliteMove,
+  attachments: AdmissionAttachments = {},
+): AdmissionOperation {
+  const { binding, callerPublicKey } = askedIn(call)
   return {
-    operationId: reservation.binding.operation_id,
-    attachments: {},
-    binding: reservation.binding,
+    operationId: binding.operation_id,
+    attachments,
+    binding,
     call,
-    callerPublicKey: reservation.request.callerPublicKey,
+    callerPublicKey,
     commit: null,
     createdAtUnixMs: move.nowUnixMs,
     lastError: null,
@@ -56,10 +60,18 @@ export function preparedOf(call: Exclude<OperationCall, ToolCall>, move: SqliteM
   }
 }
 
-/** Inserts a prepared operation with the first line of its history. */
+function askedIn(call: OperationCall): Pick<AdmissionOperation, 'binding' | 'callerPublicKey'> {
+  if (call.kind === 'tool_call') return { binding: call.terms.binding, callerPublicKey: call.terms.agentId }
+  const { binding, request } = call.reservation
+  return { binding, callerPublicKey: request.callerPublicKey }
+}
+
+/** Inserts a prepared operation with the first line of its history, and with all that it is found by. */
 export function begin(move: SqliteMove, operation: AdmissionOperation): void {
   assertConsistent(operation)
   move.operations.insert(operation)
+  const { call } = operation
+  move.index.insert(operation, call.kind === 'tool_call' ? null : call.reservation.ids.attemptId)
   const { operationId, state: to, version } = operation
   move.operations.recordHistory({ cause: 'asked', from: null, operationId, to, version })
 }

@@ -70,6 +70,11 @@ export class SqliteMove implements Moment {
     this.#tx = tx
   }
 
+  /** The moment as tokens, grants and nonces have it. */
+  get nowUnixSeconds(): number {
+    return Math.floor(this.nowUnixMs / 1_000)
+  }
+
   /** From here on the wall clock counts as it is, back too; the correction is kept. */
   acceptClock(operation: AdminOperation, reading: ClockReading): void {
     const fromUnixMs = readClock(this.#tx)?.highWaterUnixMs ?? reading.unixMs

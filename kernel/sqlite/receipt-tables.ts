@@ -82,6 +82,11 @@ export class ReceiptReads {
     return optional(this.#reader.get<ReceiptRow>(first, operationId, stage))
   }
 
+  /** What a reserve is answered with: how the operation ended, or else that it was reserved. */
+  answerOf(operationId: string): LoggedReceipt | undefined {
+    return this.ofStage(operationId, 'ended') ?? this.ofStage(operationId, 'reserved')
+  }
+
   endIdOf(operationId: string): string | null {
     const sql = 'SELECT receipt_id AS id FROM receipts WHERE operation_id = ? AND stage = ?'
     return this.#reader.get<{ id: string }>(sql, operationId, 'ended')?.id ?? null

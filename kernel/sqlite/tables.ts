@@ -6,6 +6,7 @@ import type { Durability } from '../../store/connection.js'
 import { openStore } from '../../store/open.js'
 import type { Cutpoint, Store } from '../../store/store.js'
 import type { LogSettings } from '../decision-receipt.js'
+import { NS_PER_MS } from '../../system/deadline.js'
 import { type ClockJudgement, type ClockReading, judgeClock } from '../trusted-clock.js'
 import { uuidV7 } from '../uuid-v7.js'
 import { AdministrationReads } from './administration-tables.js'
@@ -20,7 +21,6 @@ import { ReconciliationReads } from './reconciliation-table.js'
 import { ReceiptReads } from './receipt-tables.js'
 import { KERNEL_STORE_SCHEMA } from './schema.js'
 
-const NS_PER_MS = 1_000_000n
 /** Of a store that is opened without a configuration. */
 const DEFAULT_CLOCK_SKEW_MS = 5_000
 

@@ -33,8 +33,6 @@ const ANSWERED_LOOKS = [
 ]
 /** A transaction that only proves that the store can be entered. */
 export const WRITES_NOTHING = ['watchdog']
-/** Tool calls are served by kernels that are embedded, with targets and guards of their own: no daemon makes these. */
-export const OF_EMBEDDED_KERNELS = ['call_preflighted', 'call_reserved', 'call_judged']
 const ANSWERED_ALIKE = ['kernel.capabilities.answered']
 
 /** Whether a name that a daemon reached has its row, or is the answer to a question that changes nothing. */

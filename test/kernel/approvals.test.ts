@@ -48,6 +48,15 @@ describe('an operation that needs approvals', () => {
     expect(await refusalOf(release)).toMatchObject({ code: 'operation_state' })
   })
 
+  test('is marked beside others with its arguments, as one that waits for nobody', async () => {
+    const under = await issueGrant(world.kernel, { maximumExecutions: 2, requiredApprovals: 2 }, world.clock)
+    const [one, other] = [await world.waiting(under), await world.waiting(under)]
+    const { operations } = await world.kernel.client.call('list', { limit: 10 })
+    const marks = new Map(operations.map(view => [view.operationId, view.sharesArgumentsWith]))
+    expect(marks.get(one.operationId)).toEqual([other.operationId])
+    expect(marks.get(other.operationId)).toEqual([one.operationId])
+  })
+
   test('goes on under the same identity when the last approval is there and its host asks again', async () => {
     const { announced, operationId, request } = await world.waiting()
     expect(await world.say(operationId, 'lead')).toMatchObject({ approved: 1, state: 'approval_required' })
@@ -67,7 +76,10 @@ describe('an operation that needs approvals', () => {
     expect(answer.executionNonce.nonce.issued_at).toBe(asked.proofIssuedAtUnixSeconds)
     expect(await world.reserve(asked)).toEqual(answer)
     const execute = executeOf(world.kernel, asked, answer, request)
-    await world.kernel.client.call('authorize_registration', { execute, operationId })
+    const registering = world.kernel.client.call('authorize_registration', { execute, operationId })
+    const { attemptId } = (await registering).registration.ids
+    const explained = (id: string) => world.kernel.client.call('explain', { id })
+    expect(await explained(attemptId)).toEqual(await explained(operationId))
     await world.kernel.client.call('start', startOf({ announced: asked, answer, execute, operationId }))
     expect(await world.stateOf(operationId)).toBe('dispatch_committed')
     expect(await world.kernel.client.call('show_grant', { grantId: world.grant.grantId })).toMatchObject({
