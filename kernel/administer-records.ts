@@ -9,7 +9,7 @@ import { AcceptClock, type ClockView, Reconcile } from '../protocol/operation-rp
 import { administer } from './administer-grants.js'
 import type { AdminOutcome } from './admission-store.js'
 import type { KernelContext } from './kernel-context.js'
-import { assertFound } from './move-rules.js'
+import { assertFound } from './operation/move-rules.js'
 
 /** How far the wall clock may have gone on since the administrator looked at it. */
 const LONGEST_DELIBERATION_MS = 600_000

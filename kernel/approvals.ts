@@ -16,10 +16,10 @@ import {
   signProposal,
   type ThresholdProposal,
 } from '../protocol/threshold-proposal.js'
-import { readableOperation } from './find-operation.js'
+import { readableOperation } from './operation/find-operation.js'
 import type { Caller, KernelContext } from './kernel-context.js'
-import { assertFound } from './move-rules.js'
-import { type AdmissionOperation, announcementOf, type StoredGrant } from './operation.js'
+import { assertFound } from './operation/move-rules.js'
+import { type AdmissionOperation, announcementOf, type StoredGrant } from './operation/operation.js'
 
 const WAITING: readonly AdmissionState[] = ['approval_required', 'approval_reserved']
 

@@ -6,9 +6,9 @@ import { encode } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import { SignedExecutionNonce, verifyNonce } from '../protocol/execution-nonce.js'
 import type { StartResult } from '../protocol/kernel-rpc.js'
-import { ownOperation } from './find-operation.js'
+import { ownOperation } from './operation/find-operation.js'
 import type { Caller, KernelContext } from './kernel-context.js'
-import { type AdmissionOperation, brokeredCall } from './operation.js'
+import { type AdmissionOperation, brokeredCall } from './operation/operation.js'
 
 /** @throws BrokerError with the code of what refuses it; nothing was captured then. */
 export async function startDispatch(

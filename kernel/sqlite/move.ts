@@ -3,7 +3,7 @@
 import type { AdminOperation } from '../../protocol/administration.js'
 import { anchoredAt, type ClockReading } from '../trusted-clock.js'
 import type { Transaction } from '../../store/transaction.js'
-import type { LogSettings } from '../decision-receipt.js'
+import type { LogSettings } from '../log/decision-receipt.js'
 import { AdministrationTables } from './administration-tables.js'
 import { BudgetTables } from './budget-tables.js'
 import { ApprovalTables } from './approval-tables.js'
