@@ -8,8 +8,9 @@ import { signingKey } from '../protocol/keys.js'
 import { readAdministratorsFile } from '../system/administrators-file.js'
 import { readKey } from '../system/key-file.js'
 import { hostLayout, type Layout } from '../system/layout.js'
+import { assertOwnSockets } from '../system/own-state.js'
 
-/** Reads the pins of an installation. @throws BrokerError `invalid_configuration` when there is none. */
+/** Reads the pins of an installation. @throws BrokerError `invalid_configuration` when there is none; `state_elsewhere`. */
 export function readPins(layout: Layout) {
   let bytes: Uint8Array
   try {
@@ -23,7 +24,9 @@ export function readPins(layout: Layout) {
       { cause },
     )
   }
-  return parseHostPins(bytes)
+  const pins = parseHostPins(bytes)
+  assertOwnSockets('pins.json', layout.state, [pins.broker.socketPath, pins.kernel.socketPath])
+  return pins
 }
 
 /** Opens the calling user as a host. @throws BrokerError `authorization_denied` for a user that `init` did not name. */

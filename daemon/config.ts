@@ -30,10 +30,13 @@ import {
   whole,
   word,
 } from '../protocol/shape.js'
+import { assertOwnStore } from '../system/own-state.js'
 import { overflowUid } from '../system/peer.js'
 import { readRetainedFile } from '../system/retained-file.js'
 import { LocalProviders } from './provider/local-providers.js'
 
+/** The store in the state directory. */
+export const BROKER_STORE_FILE = 'broker.db'
 export const CONFIG_SCHEMA = 'chio.brokerd-config.v1'
 const MAXIMUM_ID = 0xffff_fffe
 const MAXIMUM_CLIENTS = 256
@@ -110,12 +113,20 @@ export type BrokerdClient = BrokerdConfig['clients'][number]
 
 /**
  * Reads the file under its custody: ours, one link, not writable by group or others.
- * @throws BrokerError `custody` or `invalid_configuration`.
+ * @throws BrokerError `custody`, `invalid_configuration` or `state_elsewhere`.
  */
 export function readConfig(file: string): BrokerdConfig {
   const ownerUid = process.geteuid?.() ?? 0
   const rules = { maximumBytes: MAXIMUM_CONFIGURATION_BYTES, ownerUid, forbiddenMode: 0o022 }
-  return parseConfig(readFile(file, rules))
+  return ownConfig(file, parseConfig(readFile(file, rules)))
+}
+
+/** The configuration itself. @throws BrokerError `state_elsewhere` when it is that of another installation. */
+export function ownConfig(file: string, config: BrokerdConfig): BrokerdConfig {
+  const { authority, socketPath, stateDirectory } = config
+  const socketPaths = [socketPath, authority.socketPath]
+  assertOwnStore(file, BROKER_STORE_FILE, { stateDirectory, socketPaths })
+  return config
 }
 
 function readFile(file: string, rules: Parameters<typeof readRetainedFile>[1]): Uint8Array {

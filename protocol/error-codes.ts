@@ -268,6 +268,11 @@ export const ERROR_CODES = {
     1,
     'use the one that is there: chio up; or name another folder with --state',
   ),
+  state_elsewhere: row(
+    null,
+    1,
+    'use the installation where it was made, with --state; or make another one: chio init',
+  ),
   store_missing: row(null, 1, 'provision the store once: chio init'),
   store_replaced: row(
     null,
