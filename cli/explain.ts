@@ -6,6 +6,7 @@ import type { HistoryLine, OperationExplanation, Reconciliation } from '../proto
 import { beside, wrap } from './columns.js'
 import { withKernel } from './kernel-call.js'
 import { type CommonOptions, print } from './output.js'
+import { sentenceOf } from './run-report.js'
 
 const LABEL_COLUMNS = 12
 const LONGEST_BESIDE = 80 - LABEL_COLUMNS
@@ -27,7 +28,8 @@ export async function explainOperation(id: string, options: CommonOptions): Prom
 }
 
 function lines(operation: OperationView, explanation: OperationExplanation): string[] {
-  const { attempt, capture, history, mover, next, reconciliations, sharesArgumentsWith } = explanation
+  const { attempt, attemptReason, capture, history, mover, next, reconciliations, sharesArgumentsWith } =
+    explanation
   const { settlesAtUnixMs } = operation
   return [
     operation.operationId,
@@ -36,6 +38,7 @@ function lines(operation: OperationView, explanation: OperationExplanation): str
     ...(settlesAtUnixMs === null ? [] : row('deadline', dateOf(settlesAtUnixMs))),
     ...row('execution', capture),
     ...row('attempt', attempt),
+    ...reasonLines(attemptReason),
     ...row('settlement', operation.settlement),
     ...(operation.lastError === null ? [] : row('last error', operation.lastError)),
     ...history.flatMap(historyLines),
@@ -43,6 +46,13 @@ function lines(operation: OperationView, explanation: OperationExplanation): str
     ...reconciliations.flatMap(reconciliationLines),
     ...row('next', next),
   ]
+}
+
+/** As a run tells it: the row of the refusal table, and its sentence. */
+function reasonLines(reason: string | null): string[] {
+  if (reason === null) return []
+  const sentence = sentenceOf(reason)
+  return [...row('reason', `${reason} (docs/refusals.md)`), ...(sentence === null ? [] : row('', sentence))]
 }
 
 function historyLines({ cause, recordedAtUnixMs, to, version }: HistoryLine): string[] {

@@ -122,7 +122,7 @@ describe('an installation', () => {
 test.each<[string, string | null]>([
   ['/run/chio/broker/sock', '/var/lib/chio'],
   ['/run/chio-tenants/acme/kernel/sock', '/var/lib/chio-tenants/acme'],
-  ['/home/alice/state/run/authority/sock', '/home/alice/state'],
+  ['/srv/alice/run/authority/sock', '/srv/alice'],
   ['/srv/sockets/broker', null],
 ])('the socket %s is one of %s', (socket, state) => {
   expect(stateOfSocket(socket)).toBe(state)
