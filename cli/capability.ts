@@ -20,7 +20,7 @@ import { parseSeconds } from './duration.js'
 import { grantEnd } from './grant-state.js'
 import { judgeDestination } from './issue-destination.js'
 import { withKernel } from './kernel-call.js'
-import { type CommonOptions, print, visible } from './output.js'
+import { given, type CommonOptions, print, visible } from './output.js'
 import { findState, layoutOfState } from './state.js'
 import { callerKeyOf, findUser } from './users.js'
 
@@ -104,7 +104,7 @@ function wholeNumber(text: string, option: string, minimum: number, maximum: num
   if (value >= minimum && value <= maximum) return value
   throw new BrokerError(
     'usage',
-    `${option} refused: expected a whole number from ${minimum} to ${maximum}, got ${JSON.stringify(text.slice(0, 40))}`,
+    `${option} refused: expected a whole number from ${minimum} to ${maximum}, got ${given(text)}`,
   )
 }
 

@@ -5,7 +5,7 @@ import type { OperationView } from '../protocol/kernel-rpc.js'
 import type { HistoryLine, OperationExplanation, Reconciliation } from '../protocol/operation-rpc.js'
 import { beside, wrap } from './columns.js'
 import { withKernel } from './kernel-call.js'
-import { type CommonOptions, print } from './output.js'
+import { given, type CommonOptions, print } from './output.js'
 import { sentenceOf } from './run-report.js'
 
 const LABEL_COLUMNS = 12
@@ -21,7 +21,10 @@ const MOVERS: Readonly<Record<OperationExplanation['mover'], string>> = {
 /** Explains an operation by its own id or by its attempt's. */
 export async function explainOperation(id: string, options: CommonOptions): Promise<void> {
   if (!/^[A-Za-z0-9_-]{1,128}$/.test(id)) {
-    throw new BrokerError('usage', 'operation refused: expected the id of an operation or of an attempt')
+    throw new BrokerError(
+      'usage',
+      `operation refused: expected the id of an operation or of an attempt, got ${given(id)}`,
+    )
   }
   const told = await withKernel(options, kernel => kernel.call('explain', { id }))
   print(options, { schema: 'chio.operation-explained.v1', ...told }, lines(told.operation, told.explanation))

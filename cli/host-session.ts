@@ -10,7 +10,7 @@ import { readKey } from '../system/key-file.js'
 import { hostLayout, type Layout } from '../system/layout.js'
 import { assertOwnSockets } from '../system/own-state.js'
 
-/** Reads the pins of an installation. @throws BrokerError `invalid_configuration` when there is none; `state_elsewhere`. */
+/** Reads the pins of an installation. @throws BrokerError `installation_missing`, `invalid_configuration` or `state_elsewhere`. */
 export function readPins(layout: Layout) {
   let bytes: Uint8Array
   try {
@@ -19,8 +19,8 @@ export function readPins(layout: Layout) {
     if (isBrokerError(cause)) throw cause
     if ((cause as NodeJS.ErrnoException).code === 'EACCES') throw noClient(cause)
     throw new BrokerError(
-      'invalid_configuration',
-      `no installation at ${layout.state}: run chio init, or name another --state`,
+      'installation_missing',
+      `installation refused: expected one at ${layout.state}, got ${(cause as NodeJS.ErrnoException).code ?? 'a fault'} for its pins.json`,
       { cause },
     )
   }

@@ -160,7 +160,9 @@ function parseDocument(bytes: Uint8Array): JsonValue {
     return parseStrictJson(bytes, 'configuration')
   } catch (cause) {
     const sentence =
-      cause instanceof BrokerError ? cause.message : 'configuration refused: expected strict JSON'
+      cause instanceof BrokerError
+        ? cause.message
+        : 'configuration refused: expected strict JSON, got something else'
     throw new BrokerError('invalid_configuration', sentence, { cause })
   }
 }
@@ -196,16 +198,19 @@ function admitKey(name: string, hex: string): void {
 function checkTogether(config: BrokerdConfig): void {
   const { administrators, authority, clients } = config
   if (administrators.threshold > administrators.keys.length) {
-    refuse('administrators.threshold', `at most the ${administrators.keys.length} keys given`)
+    refuse(
+      'administrators.threshold',
+      `at most the ${administrators.keys.length} keys given, got ${administrators.threshold}`,
+    )
   }
   if (new Set(administrators.keys).size !== administrators.keys.length) {
-    refuse('administrators.keys', 'each key once')
+    refuse('administrators.keys', 'each key once, got one twice')
   }
   if (authority.socketPath === config.socketPath)
-    refuse('authority.socketPath', 'another path than socketPath')
+    refuse('authority.socketPath', 'another path than socketPath, got the same')
   const unmapped = clients.findIndex(client => client.uid === overflowUid())
-  if (unmapped !== -1) refuse(`clients.${unmapped}.uid`, 'a uid of its own, not the overflow uid')
-  if (authority.uid === overflowUid()) refuse('authority.uid', 'a uid of its own, not the overflow uid')
+  if (unmapped !== -1) refuse(`clients.${unmapped}.uid`, 'a uid of its own, got the overflow uid')
+  if (authority.uid === overflowUid()) refuse('authority.uid', 'a uid of its own, got the overflow uid')
   new LocalProviders(config.localProviders)
 }
 
