@@ -4,18 +4,20 @@
 // Source: the caller API of the kernel over its admission store.
 import type { CallerAuthorization, CallerExecutor } from '../../protocol/caller-authorization.js'
 import type { OperationBinding } from '../../protocol/admission-operation.js'
+import type { FrozenContext } from '../../protocol/caller-dispatch-context.js'
 import type { SignedExecutionNonce } from '../../protocol/execution-nonce.js'
 import type { InvocationContext } from '../../protocol/invocation-context.js'
 import type { JsonValue } from '../../protocol/json.js'
 import type { KernelReceipt } from '../../protocol/kernel-receipt.js'
 import type { PublicKey } from '../../protocol/keys.js'
 import type { ToolCallRequest } from '../../protocol/tool-call.js'
-import type { ToolOutput } from '../../protocol/tool-outcome.js'
+import type { RawInvocationOutcome, ToolOutput } from '../../protocol/tool-outcome.js'
 import type { CallCredentials } from '../../protocol/tool-call-rpc.js'
+import type { StoredOutcome } from '../sqlite/outcome-tables.js'
 import type { CallRefusal } from './call-refusal.js'
 import type { CallGuard } from './evaluate-call.js'
-import type { AuthorizeCallCommand } from '../delivery/start-moves.js'
-import type { Delivery, FinishCallCommand, RecordReportCommand } from '../delivery/report-moves.js'
+import type { RetainedReport } from '../delivery/retained-report.js'
+import type { OutputJudgement } from '../output/output-guards.js'
 import type { AdmissionOperation, SealedRequest } from '../operation/operation.js'
 import type { ToolCallTerms } from './tool-call-terms.js'
 
@@ -52,12 +54,37 @@ export interface ReserveCallCommand extends CallCommand {
   readonly nonce: SignedExecutionNonce
 }
 
-export interface StartCallCommand extends CallCommand {
+export interface StartCallCommand extends Omit<CallCommand, 'context'> {
+  /** Null: the host reads no context beyond that of its reserve. */
+  readonly context: InvocationContext | null
   /** As they are presented now. */
   readonly arguments: JsonValue
   readonly credentials: CallCredentials
   readonly nonce: SignedExecutionNonce
   readonly operationId: string
+}
+
+export interface AuthorizeCallCommand {
+  readonly operationId: string
+  readonly policy: Pick<CallPolicy, 'executor'>
+}
+
+/** A report whose signature was verified, with what it returned. */
+export interface RecordReportCommand {
+  readonly raw: RawInvocationOutcome
+  readonly report: RetainedReport
+  readonly sealed: SealedRequest
+}
+
+export interface FinishCallCommand {
+  readonly raw: RawInvocationOutcome
+  readonly judgement: OutputJudgement
+}
+
+/** What is on record of an operation's delivery; each member null before its commit. */
+export interface Delivery {
+  readonly frozen: FrozenContext | null
+  readonly authorization: CallerAuthorization | null
 }
 
 export interface CallDecision {
@@ -83,6 +110,8 @@ export interface CallStore {
   findDelivery(operationId: string): Promise<Delivery>
   /** Keeps a verified report, once, and moves its operation to finalizing. */
   recordReport(command: RecordReportCommand): Promise<AdmissionOperation>
+  /** What an operation returned, as it rests; undefined before its report. */
+  findOutcome(operationId: string): Promise<StoredOutcome | undefined>
   /** Ends a reported call: by what the guards over its output say. */
   finishCall(command: FinishCallCommand): Promise<AdmissionOperation>
 }

@@ -5,7 +5,15 @@ import { bindOperation, OperationBinding } from '../../protocol/admission-operat
 import type { ParticipantRequirements } from '../../protocol/admission-requirements.js'
 import { CallerExecutor } from '../../protocol/caller-authorization.js'
 import { capabilityTokenHash } from '../../protocol/capability-token.js'
-import { digest, encode, type Infer, identifier, nullable, object, publicKeyHex } from '../../protocol/codec.js'
+import {
+  digest,
+  encode,
+  type Infer,
+  identifier,
+  nullable,
+  object,
+  publicKeyHex,
+} from '../../protocol/codec.js'
 import { domainDigestHex } from '../../protocol/digest.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { type NonceBinding, SignedExecutionNonce } from '../../protocol/execution-nonce.js'
@@ -86,6 +94,11 @@ export function nonceBindingOf(request: ToolCallRequest): NonceBinding {
     tool_name: tool,
     tool_server: server_id,
   }
+}
+
+/** One attempt an operation: whoever knows the operation knows its name. */
+export function callerAttemptId(operationId: string): string {
+  return `caller-attempt-${domainDigestHex('chio.kernel-caller-attempt.v1', Buffer.from(operationId, 'utf8'))}`
 }
 
 /** What may follow the name of a hold: the one under a ceiling, and the events of both. */

@@ -49,7 +49,10 @@ function admitExecutor(executor: CallerExecutor): void {
  * An operation is delivered under the pin of its admission, or not at all.
  * @throws BrokerError `executor_changed` naming both.
  */
-export function assertSamePin(operation: AdmissionOperation, { executor }: Pick<CallPolicy, 'executor'>): void {
+export function assertSamePin(
+  operation: AdmissionOperation,
+  { executor }: Pick<CallPolicy, 'executor'>,
+): void {
   const { executor: admitted } = toolCallOf(operation).terms
   if (isSamePin(admitted, executor)) return
   const { operationId } = operation

@@ -10,20 +10,15 @@ import {
   callerTransportId,
 } from '../../protocol/caller-authorization.js'
 import type { FrozenContext } from '../../protocol/caller-dispatch-context.js'
-import { domainDigestHex } from '../../protocol/digest.js'
 import type { ProviderAttempt } from '../../protocol/dispatch-commit.js'
 import { BrokerError } from '../../protocol/errors.js'
 import type { PublicKey } from '../../protocol/keys.js'
 import { MAXIMUM_IDENTIFIER_BYTES } from '../../protocol/limits.js'
+import { callerAttemptId } from '../calls/tool-call-terms.js'
 import { type AdmissionOperation, toolCallOf } from '../operation/operation.js'
 import { commitRecord } from '../operation/operation-document.js'
 
 const MS_PER_SECOND = 1_000
-
-/** One attempt an operation: whoever knows the operation knows its name. */
-export function callerAttemptId(operationId: string): string {
-  return `caller-attempt-${domainDigestHex('chio.kernel-caller-attempt.v1', Buffer.from(operationId, 'utf8'))}`
-}
 
 /**
  * The attempt by which an executor carries a call out.
@@ -91,7 +86,11 @@ export function authorizationBodyOf(
 function attemptCommitOf({ commit, operationId }: AdmissionOperation) {
   const provider_attempt = commit?.provider_attempt ?? null
   if (commit !== null && provider_attempt !== null) return { ...commitRecord(commit), provider_attempt }
-  throw new BrokerError('invariant', `start of ${operationId} refused: caller start did not retain a commitment`, {
-    operationId,
-  })
+  throw new BrokerError(
+    'invariant',
+    `start of ${operationId} refused: caller start did not retain a commitment`,
+    {
+      operationId,
+    },
+  )
 }

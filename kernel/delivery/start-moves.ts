@@ -2,16 +2,16 @@
 // apart from it, the signature by which the executor may act.
 // Must never: sign before the capture is on disk, capture twice, or sign anything else the second time.
 // Source: the caller start of the kernel; capture and dispatch commit in one commit, the signature as a step of its own.
-import { type CallerAuthorization, signCallerAuthorization } from '../../protocol/caller-authorization.js'
+import { signCallerAuthorization } from '../../protocol/caller-authorization.js'
 import { freezeContext } from '../../protocol/caller-dispatch-context.js'
 import { encode } from '../../protocol/codec.js'
 import { sha256Hex } from '../../protocol/digest.js'
 import { BrokerError } from '../../protocol/errors.js'
-import { contextDigest } from '../../protocol/invocation-context.js'
+import { contextDigest, type InvocationContext } from '../../protocol/invocation-context.js'
 import type { SigningKey } from '../../protocol/keys.js'
 import { ToolCallRequest } from '../../protocol/tool-call.js'
 import type { CallAllowed } from '../calls/evaluate-call.js'
-import type { CallDecision, CallPolicy, StartCallCommand } from '../calls/call-store.js'
+import type { AuthorizeCallCommand, CallDecision, StartCallCommand } from '../calls/call-store.js'
 import { dispatch } from '../operation/dispatch.js'
 import * as rules from '../operation/move-rules.js'
 import type { AdmissionOperation } from '../operation/operation.js'
@@ -20,6 +20,9 @@ import type { SqliteMove } from '../sqlite/move.js'
 import type { ReservedNonce } from '../sqlite/nonce-tables.js'
 import { assertSamePin } from './caller-pin.js'
 import { authorizationBodyOf } from './dispatch-authorization.js'
+
+/** A start that was judged under its context. */
+export type JudgedStart = StartCallCommand & { readonly context: InvocationContext }
 
 /** A start that was judged and allowed. */
 export interface AllowedStart {
@@ -32,14 +35,16 @@ export interface AllowedStart {
  * Captures the hold and commits the dispatch. Nobody may act on it yet.
  * @throws BrokerError `executor_unpinned` without a pinned executor, `executor_changed` under another than its own.
  */
-export function captureCall(move: SqliteMove, command: StartCallCommand, start: AllowedStart): CallDecision {
+export function captureCall(move: SqliteMove, command: JudgedStart, start: AllowedStart): CallDecision {
   const { evaluation, operation, reserved } = start
   const { token } = evaluation
   assertSamePin(operation, command.policy)
   const chain = token.delegation_chain ?? []
   move.contexts.append(operation.operationId, command.context)
   const captured = dispatch(move, operation, {
-    attach: pending => ({ caller_dispatch_context_digest: freeze(move, command, { ...start, operation: pending }) }),
+    attach: pending => ({
+      caller_dispatch_context_digest: freeze(move, command, { ...start, operation: pending }),
+    }),
     evidence: evaluation.evidence,
     reserved,
     revocationIds: [token.id, ...chain.map(({ capability_id }) => capability_id)],
@@ -51,7 +56,7 @@ export function captureCall(move: SqliteMove, command: StartCallCommand, start: 
 /** @returns the digest of what was frozen. */
 function freeze(
   move: SqliteMove,
-  { context, policy, request }: StartCallCommand,
+  { context, policy, request }: JudgedStart,
   { evaluation, operation }: AllowedStart,
 ): string {
   const { attachments, binding, operationId, version } = operation
@@ -88,21 +93,17 @@ function freeze(
  * was signed.
  * @throws BrokerError `executor_changed`, `operation_state`; `invariant` where nothing was frozen.
  */
-export function authorizeCall(
-  move: SqliteMove,
-  { operationId, policy }: AuthorizeCallCommand,
-): CallDecision {
+export function authorizeCall(move: SqliteMove, { operationId, policy }: AuthorizeCallCommand): CallDecision {
   const operation = rules.assertFound(move.operations.find(operationId))
   assertSamePin(operation, policy)
   const known = move.deliveries.authorization(operationId)
   if (known !== undefined) return { ...startedDecision(move, operation), authorization: known }
-  rules.assertState(operation, 'dispatch_committed', 'its start was never authorized, and no executor acts on it')
+  rules.assertState(
+    operation,
+    'dispatch_committed',
+    'its start was never authorized, and no executor acts on it',
+  )
   return signed(move, operation)
-}
-
-export interface AuthorizeCallCommand {
-  readonly operationId: string
-  readonly policy: Pick<CallPolicy, 'executor'>
 }
 
 function signed(move: SqliteMove, operation: AdmissionOperation): CallDecision {

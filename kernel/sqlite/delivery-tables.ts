@@ -2,7 +2,11 @@
 // reported, without its output. Each stands once an operation.
 // Must never: change one or lose one: a repeated start and a repeated report are answered from them.
 // Source: the caller dispatch context of the admission store; sqlite.org/stricttables.html.
-import { CallerAuthorization, callerAuthorizationDigest, canonicalAuthorization } from '../../protocol/caller-authorization.js'
+import {
+  CallerAuthorization,
+  callerAuthorizationDigest,
+  canonicalAuthorization,
+} from '../../protocol/caller-authorization.js'
 import { type FrozenContext, readFrozenContext } from '../../protocol/caller-dispatch-context.js'
 import { encode } from '../../protocol/codec.js'
 import { BrokerError } from '../../protocol/errors.js'
