@@ -1,7 +1,7 @@
 // Owns: one open transaction of the kernel's store: the tables of every part, stamped with one moment.
 // Must never: outlive its transaction. Source: the admission store's mutation fence.
 import type { AdminOperation } from '../../protocol/administration.js'
-import { anchoredAt, type ClockReading } from '../trusted-clock.js'
+import { anchoredAt, type ClockReading } from '../../protocol/trusted-clock.js'
 import type { Transaction } from '../../store/transaction.js'
 import type { LogSettings } from '../log/decision-receipt.js'
 import { AdministrationTables } from './administration-tables.js'
