@@ -86,7 +86,18 @@ export async function provisionKernel(
 }
 
 /** Opens store and sockets and serves until it is closed. The keys stay the caller's to wipe. */
-export async function startKernel(options: StartOptions): Promise<RunningKernel> {
+export function startKernel(options: StartOptions): Promise<RunningKernel> {
+  return started(options, (context, kernel) => [authoritySocket(context), hostSocket(context, kernel)])
+}
+
+/** The same kernel without its sockets: nobody but the process that embeds it asks anything of it. */
+export function embedKernel(options: Omit<StartOptions, 'activated'>): Promise<RunningKernel> {
+  return started(options, () => [])
+}
+
+type SocketsOf = (context: KernelContext, kernel: Kernel) => readonly ListenOptions[]
+
+async function started(options: StartOptions, socketsOf: SocketsOf): Promise<RunningKernel> {
   assertComplete(options)
   const { clock, config, keys, records } = options
   const atCutpoint = cutpointsOf('kernel', options.atCutpoint)
@@ -109,7 +120,7 @@ export async function startKernel(options: StartOptions): Promise<RunningKernel>
   const settlement = new Settlement(context)
   const kernel = new Kernel(context, settlement)
   const end = new KernelEnd(context, settlement)
-  const sockets = [authoritySocket(context), hostSocket(context, kernel)]
+  const sockets = socketsOf(context, kernel)
   try {
     log({ level: 'info', event: 'recovered', ...(await store.recover(executor)) })
     for (const socket of sockets) {

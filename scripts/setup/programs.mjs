@@ -15,6 +15,8 @@ const PROGRAMS = [
   'cli/chio-brokerd',
   'cli/chio-kerneld',
   'cli/demo',
+  'examples/review-note/interrupted',
+  'examples/review-note/review-note',
   'selftest/crash/broker-entry',
   'selftest/crash/host-entry',
   'selftest/crash/kernel-entry',
