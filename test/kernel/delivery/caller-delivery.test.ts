@@ -89,6 +89,16 @@ describe('a start under a pinned executor', () => {
     )
   })
 
+  test('of a host without a flow context is judged under that of its reserve', async () => {
+    const request = callUnder(tokenOf(kernel))
+    const caller = { callerPublicKey: kernel.caller.publicKey, uid: 0 }
+    const { calls } = kernel.running.kernel
+    const { executionNonce } = await calls.reserveCall(caller, request)
+    if (executionNonce === null) throw new Error('expected a nonce')
+    const start = { arguments: request.params, context: null, credentials: {}, executionNonce }
+    expect(await calls.start(null, start)).toMatchObject({ state: 'awaiting_caller_report' })
+  })
+
   test('is not repeated for other arguments or with another nonce', async () => {
     const { ready, request } = await started()
     const other = await startWith(kernel, { ...request, params: { note: 'another' } }, ready)
