@@ -81,7 +81,8 @@ export class SqliteMove implements Moment {
   /** From here on the wall clock counts as it is, back too; the correction is kept. */
   acceptClock(operation: AdminOperation, reading: ClockReading): void {
     const fromUnixMs = readClock(this.#tx)?.highWaterUnixMs ?? reading.unixMs
-    recordCorrection(this.#tx, operation, { fromUnixMs, reading })
+    const { commitIndex } = this.head
+    recordCorrection(this.#tx, operation, { commitIndex, fromUnixMs, reading })
     writeClock(this.#tx, anchoredAt(reading))
   }
 }

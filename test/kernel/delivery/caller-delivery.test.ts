@@ -8,9 +8,8 @@ import { canonicalBytes } from '../../../protocol/canonical.js'
 import { capabilityTokenHash } from '../../../protocol/capability-token.js'
 import { encode } from '../../../protocol/codec.js'
 import { sha256Hex } from '../../../protocol/digest.js'
-import { verifyKernelReceipt } from '../../../protocol/kernel-receipt.js'
+import { valueHash, verifyKernelReceipt } from '../../../protocol/kernel-receipt.js'
 import { CapabilityReference } from '../../../protocol/kernel-rpc.js'
-import { parameterHash } from '../../../protocol/tool-call.js'
 import type { ToolCallRequest } from '../../../protocol/tool-call.js'
 import { TestExecutor } from '../../support/caller-executor.js'
 import { approve, type TestKernel, type TestKernelOptions } from '../../support/kernel.js'
@@ -53,7 +52,7 @@ describe('a start under a pinned executor', () => {
     expect(invocation).toMatchObject({
       capability_digest: capabilityTokenHash(request.capability_token),
       operation_id: ready.operationId,
-      parameters_digest: parameterHash(request.params),
+      parameters_digest: valueHash(request.params),
       request_id: request.id,
       server_id: 'notes',
       tool_name: 'append',
