@@ -1,12 +1,13 @@
 // The tool calls of the kernel's socket: preflight, reserve with its nonce, start with credentials, reconcile. An answer is
 // a value, refused or not; none of them lets anybody execute, only the start's signed authorization will.
 // Source: the caller API of the kernel: preflight -> refreshed context -> reserve -> start.
-import { SoleApprovalToken } from './approval-token.js'
-import { boolean, digest, type Infer, json, nullable, object, oneOf, text } from './codec.js'
+import { GovernedApprovalToken, SoleApprovalToken } from './approval-token.js'
+import { array, boolean, digest, type Infer, json, nullable, object, oneOf, text } from './codec.js'
 import { SignedExecutionNonce } from './execution-nonce.js'
 import { InvocationContext } from './invocation-context.js'
 import { KernelReceipt } from './kernel-receipt.js'
-import { MAXIMUM_PARAMETERS_BYTES, MAXIMUM_RECEIPT_TEXT_BYTES } from './limits.js'
+import { MAXIMUM_APPROVALS, MAXIMUM_PARAMETERS_BYTES, MAXIMUM_RECEIPT_TEXT_BYTES } from './limits.js'
+import { ThresholdProposal } from './threshold-proposal.js'
 import { ToolCallRequest } from './tool-call.js'
 
 export const PreflightCallRequest = object({ context: InvocationContext, request: ToolCallRequest })
@@ -26,8 +27,10 @@ export const CallCredentials = object(
   {
     optional: {
       approval_token: SoleApprovalToken,
+      approval_tokens: array(GovernedApprovalToken, { min: 1, max: MAXIMUM_APPROVALS }),
       declassification_grant: json({ maxBytes: MAXIMUM_PARAMETERS_BYTES }),
       dpop_proof: json({ maxBytes: MAXIMUM_PARAMETERS_BYTES }),
+      threshold_approval_proposal: ThresholdProposal,
     },
   },
 )
@@ -55,6 +58,7 @@ export const CallAnswer = object({
   reason: nullable(text({ minBytes: 1, maxBytes: MAXIMUM_RECEIPT_TEXT_BYTES })),
   receipt: nullable(KernelReceipt),
   state: nullable(word),
-  verdict: oneOf('allow', 'deny'),
+  /** Pending: people were asked; the same preflight goes on once they agreed. */
+  verdict: oneOf('allow', 'deny', 'pending_approval'),
 })
 export type CallAnswer = Infer<typeof CallAnswer>

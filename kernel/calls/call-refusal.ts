@@ -2,7 +2,7 @@
 // Must never: swallow a fault: only what a check says of the request becomes a value, everything else is thrown on.
 // Source: the order of checks of the kernel's call surface; "refusals are values, faults are thrown".
 import type { ErrorCode } from '../../protocol/error-codes.js'
-import { isBrokerError } from '../../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../../protocol/errors.js'
 import { KERNEL_GUARD } from '../../protocol/kernel-receipt.js'
 import { saysOfMachine } from '../fault-fields.js'
 
@@ -58,6 +58,15 @@ export function refusalOfError(check: CallCheck, error: unknown): CallRefusal {
   if (!isBrokerError(error) || saysOfMachine(error)) throw error
   const reason = check === 'admission' ? `${DURABLE_ADMISSION_FAILED}${error.message}` : error.message
   return callRefusal(check, error.code, reason)
+}
+
+/** A start with other arguments than its reserve. */
+export function otherArguments(operationId: string): BrokerError {
+  return new BrokerError(
+    'request_binding_mismatch',
+    `request_binding_mismatch: start of ${operationId} refused: expected the arguments that were reserved, got others; the original is unchanged`,
+    { operationId, outcome: 'not_started' },
+  )
 }
 
 export function isRefusal(value: unknown): value is CallRefusal {

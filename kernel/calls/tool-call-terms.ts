@@ -4,21 +4,29 @@
 import { bindOperation, OperationBinding } from '../../protocol/admission-operation.js'
 import type { ParticipantRequirements } from '../../protocol/admission-requirements.js'
 import { capabilityTokenHash } from '../../protocol/capability-token.js'
-import { digest, encode, type Infer, identifier, object, publicKeyHex } from '../../protocol/codec.js'
+import {
+  digest,
+  encode,
+  type Infer,
+  identifier,
+  nullable,
+  object,
+  publicKeyHex,
+} from '../../protocol/codec.js'
 import { domainDigestHex } from '../../protocol/digest.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { type NonceBinding, SignedExecutionNonce } from '../../protocol/execution-nonce.js'
 import { MAXIMUM_IDENTIFIER_BYTES } from '../../protocol/limits.js'
+import { MonetaryAmount } from '../../protocol/scope.js'
 import { parameterHash, ToolCallRequest } from '../../protocol/tool-call.js'
-import { UnixSeconds } from '../../protocol/unix-time.js'
+import { Count, UnixSeconds } from '../../protocol/unix-time.js'
 import { POLICY_HASH } from '../policy.js'
 
 /**
  * A call that an executor carries out needs a hold and a nonce. An attempt is announced to a pinned executor alone, so
  * that pinning one later adopts none of the operations that were admitted without.
  */
-const TOOL_CALL_REQUIREMENTS: ParticipantRequirements = {
-  approval: false,
+const TOOL_CALL_REQUIREMENTS: Omit<ParticipantRequirements, 'approval'> = {
   authorization_consumption: false,
   broker_attempt: false,
   budget_capture: true,
@@ -29,17 +37,32 @@ const TOOL_CALL_REQUIREMENTS: ParticipantRequirements = {
   payment: false,
 }
 
-export const ToolCallTerms = object({
+const members = {
   /** Key of the agent that asked: the subject of its token. */
   agentId: publicKeyHex(),
   binding: OperationBinding,
   capabilityExpiresAt: UnixSeconds,
-  /** Issued by the preflight; reserved by nothing but the reserve. */
-  executionNonce: SignedExecutionNonce,
   parameterHash: digest(),
   serverId: identifier(),
   toolName: identifier(),
-})
+}
+export type AskedTerms = Omit<ToolCallTerms, 'approvable' | 'executionNonce'>
+
+/** What approvers are told of a call beside its names and its hashes. */
+const Approvable = object({ argumentsBytes: Count, maximumCost: nullable(MonetaryAmount) })
+
+/** A call that waits for its approvals: no nonce was issued for it yet. */
+export const AnnouncedCallTerms = object({ ...members, approvable: Approvable })
+export type AnnouncedCallTerms = Infer<typeof AnnouncedCallTerms>
+
+export const ToolCallTerms = object(
+  {
+    ...members,
+    /** Issued by the preflight; reserved by nothing but the reserve. */
+    executionNonce: SignedExecutionNonce,
+  },
+  { optional: { approvable: Approvable } },
+)
 export type ToolCallTerms = Infer<typeof ToolCallTerms>
 
 /** Who coordinates the operations of a tenant. */
@@ -48,10 +71,14 @@ export interface Coordinator {
   readonly tenantScope: string
 }
 
-/** The identity of a call: the whole request with its token, whoever presents it and whenever. */
+/**
+ * The identity of a call: the whole request with its token, whoever presents it and whenever.
+ * @param requiredApprovals how many this kernel asks for such a call: with any, it is another operation.
+ */
 export function bindCall(
   request: ToolCallRequest,
   { authorityId, tenantScope }: Coordinator,
+  requiredApprovals: number,
 ): OperationBinding {
   const { capability_token: token, id, params } = request
   return bindOperation({
@@ -64,7 +91,7 @@ export function bindCall(
     request: {
       action_parameter_hash: parameterHash(params),
       immutable_request_hash: domainDigestHex('chio.kernel-tool-call.v1', encode(ToolCallRequest, request)),
-      participant_requirements: TOOL_CALL_REQUIREMENTS,
+      participant_requirements: { ...TOOL_CALL_REQUIREMENTS, approval: requiredApprovals > 0 },
     },
     requestId: id,
     tenantId: tenantScope,

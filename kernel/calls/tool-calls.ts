@@ -2,9 +2,8 @@
 // refusal is an answer with a signed receipt; faults are thrown.
 // Must never: take the agent's key from its request, or answer that anything may be executed before a start has committed.
 // Source: the caller API of the kernel (preflight -> refreshed context -> reserve -> start).
-import { requestNamespaceDigest } from '../../protocol/admission-operation.js'
+import { type OperationBinding, requestNamespaceDigest } from '../../protocol/admission-operation.js'
 import { type AdmissionState, isTerminalState } from '../../protocol/admission-states.js'
-import { unixSeconds } from '../../protocol/clock.js'
 import { BrokerError } from '../../protocol/errors.js'
 import type { PublicKey } from '../../protocol/keys.js'
 import type { ToolCallRequest } from '../../protocol/tool-call.js'
@@ -14,13 +13,14 @@ import type {
   ReserveCallRequest,
   StartCallRequest,
 } from '../../protocol/tool-call-rpc.js'
+import { pendingReason, requiredApprovals } from './call-approvals.js'
 import { askedParameters } from './call-moves.js'
 import { type CallRefusal, refusalOfError } from './call-refusal.js'
 import type { CallCommand, CallDecision } from './call-store.js'
 import { ownOperation } from '../operation/find-operation.js'
 import type { Caller, KernelContext } from '../kernel-context.js'
 import { mintBoundNonce } from '../mint.js'
-import { type AdmissionOperation, toolCallOf } from '../operation/operation.js'
+import { type AdmissionOperation, isToolCall, toolCallOf } from '../operation/operation.js'
 import { openCall, sealCall } from '../sealed-request.js'
 import type { Settlement } from '../settling/settlement.js'
 import { judgeSharing } from '../start-dispatch.js'
@@ -46,15 +46,13 @@ export class ToolCalls {
   async preflight(caller: Caller, { context, request }: PreflightCallRequest): Promise<CallAnswer> {
     const agentId = agentOf(caller)
     return this.#decide({ agentId, request, requestId: request.id }, async () => {
-      const binding = bindCall(request, this.#context.config)
+      const binding = this.#bind(request)
       const { operation_id: operationId } = binding
       const boundTo = nonceBindingOf(request)
-      const now = unixSeconds(this.#context.clock)
       const terms = {
         agentId,
         binding,
         capabilityExpiresAt: request.capability_token.expires_at,
-        executionNonce: mintBoundNonce(this.#context, { boundTo, operationId }, now),
         parameterHash: boundTo.parameter_hash,
         serverId: request.server_id,
         toolName: request.tool,
@@ -62,6 +60,7 @@ export class ToolCalls {
       const sealed = sealCall(this.#context.keys.storage, operationId, request)
       return this.#context.store.calls.preflightCall({
         ...this.#command(agentId, context, request),
+        mintNonce: now => mintBoundNonce(this.#context, { boundTo, operationId }, now),
         sealed,
         terms,
       })
@@ -78,7 +77,7 @@ export class ToolCalls {
       if (executionNonce === null) throw withoutNonce()
       return this.#context.store.calls.reserveCall({
         ...this.#command(agentId, context, request),
-        binding: bindCall(request, this.#context.config),
+        binding: this.#bind(request),
         nonce: executionNonce,
       })
     })
@@ -115,6 +114,11 @@ export class ToolCalls {
     })
   }
 
+  #bind(request: ToolCallRequest): OperationBinding {
+    const { callPolicy, config } = this.#context
+    return bindCall(request, config, requiredApprovals(callPolicy, request))
+  }
+
   #command(agentId: string, context: CallCommand['context'], request: ToolCallRequest): CallCommand {
     return { agentId, context, policy: this.#context.callPolicy, request }
   }
@@ -124,7 +128,7 @@ export class ToolCalls {
     const { authorityId, tenantScope } = this.#context.config
     const namespace = requestNamespaceDigest(tenantScope, authorityId)
     const operation = await this.#context.store.findRequest(namespace, requestId)
-    const isOwn = operation?.callerPublicKey === agentId && operation.call.kind === 'tool_call'
+    const isOwn = operation?.callerPublicKey === agentId && isToolCall(operation.call)
     return isOwn ? operation : undefined
   }
 
@@ -169,21 +173,33 @@ function agentOf({ callerPublicKey }: Caller): PublicKey {
 }
 
 /** The nonce is answered while it is good for something. */
-const NONCE_STATES: readonly AdmissionState[] = ['prepared', 'ready_to_dispatch']
+const NONCE_STATES: readonly AdmissionState[] = ['prepared', 'approval_reserved', 'ready_to_dispatch']
 
-function answerOf({ operation, receipt, refusal }: CallDecision): CallAnswer {
-  const isUsable = operation !== null && refusal === null && NONCE_STATES.includes(operation.state)
+function answerOf(decision: CallDecision): CallAnswer {
+  const { operation, receipt, refusal } = decision
+  const isUsable =
+    operation?.call.kind === 'tool_call' && refusal === null && NONCE_STATES.includes(operation.state)
   return {
-    check: refusal?.check ?? null,
-    code: refusal?.code ?? null,
+    ...saidOf(decision),
     executionAuthorized: false,
     executionNonce: isUsable ? toolCallOf(operation).terms.executionNonce : null,
     operationId: operation?.operationId ?? null,
-    reason: refusal?.reason ?? null,
     receipt,
     state: operation?.state ?? null,
-    verdict: refusal === null ? 'allow' : 'deny',
   }
+}
+
+function saidOf({
+  operation,
+  refusal,
+}: CallDecision): Pick<CallAnswer, 'check' | 'code' | 'reason' | 'verdict'> {
+  if (refusal !== null) {
+    const { check, code, reason } = refusal
+    return { check, code, reason, verdict: 'deny' }
+  }
+  const reason = operation === null ? null : pendingReason(operation)
+  if (reason === null) return { check: null, code: null, reason, verdict: 'allow' }
+  return { check: 'approval', code: 'approval_required', reason, verdict: 'pending_approval' }
 }
 
 function withoutNonce(): BrokerError {

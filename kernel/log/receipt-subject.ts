@@ -2,7 +2,7 @@
 // Must never: hold a body or arguments: they are the host's and the executor's, and are told by digest.
 // Source: the action of the ChioReceipt; what a call of the broker calls is named as the execution nonce names it.
 import type { JsonValue } from '../../protocol/json.js'
-import { type AdmissionOperation, announcementOf } from '../operation/operation.js'
+import { type AdmissionOperation, announcementOf, isToolCall } from '../operation/operation.js'
 
 /** A tool as receipts name it. */
 export interface ReceiptTool {
@@ -20,7 +20,7 @@ export interface ReceiptSubject {
 
 export function receiptSubject(operation: AdmissionOperation): ReceiptSubject {
   const { binding, call } = operation
-  if (call.kind === 'tool_call') {
+  if (isToolCall(call)) {
     const { parameterHash, serverId, toolName } = call.terms
     return {
       parameters: {

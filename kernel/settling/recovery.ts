@@ -1,7 +1,7 @@
 // Owns: what becomes of the operations that an earlier owner left open, decided and committed once, at the opening.
 // Must never: take back what may have been dispatched, or leave hanging what can be taken back.
 // Source: startup recovery of one operation; brokered operations are settled from the broker first.
-import { isBeforeDispatch } from '../../protocol/admission-states.js'
+import { type AdmissionState, isBeforeDispatch } from '../../protocol/admission-states.js'
 import type { Recovered } from '../admission-store.js'
 import { type AdmissionOperation, brokeredCall } from '../operation/operation.js'
 import { note, stepsTo, walk } from '../operation/operation-walk.js'
@@ -28,14 +28,16 @@ export function recoveryOf(operation: AdmissionOperation, nowUnixMs: number): Re
   return 'compensate'
 }
 
-/** Prepared with a live issuance, or ready with a live reservation, it goes on; nobody else can know of it. */
+const WITH_NONCE: readonly AdmissionState[] = ['prepared', 'approval_reserved', 'ready_to_dispatch']
+
+/** Prepared or approved with a live issuance, or ready with a live reservation, it goes on; nobody else can know of it. */
 function ofToolCall(
   { executionNonce }: ToolCallTerms,
   state: AdmissionOperation['state'],
   nowUnixMs: number,
 ): Recovery {
   const isLive = nowUnixMs < executionNonce.nonce.expires_at * 1_000
-  return isLive && (state === 'prepared' || state === 'ready_to_dispatch') ? 'adopt' : 'compensate'
+  return isLive && WITH_NONCE.includes(state) ? 'adopt' : 'compensate'
 }
 
 function ofReady(operation: AdmissionOperation, nowUnixMs: number): Recovery {

@@ -15,12 +15,13 @@ import { OPERATION_INDEX_SQL } from './operation-index.js'
 import { OPERATION_SQL } from './operation-tables.js'
 import { OUTCOME_SQL } from './outcome-tables.js'
 import { OWNER_SQL } from './owner-table.js'
+import { POSSESSION_SQL } from './possession-tables.js'
 import { RECEIPT_SQL } from './receipt-tables.js'
 import { RECONCILIATION_SQL } from './reconciliation-table.js'
 
 export const KERNEL_STORE_SCHEMA: StoreSchema = {
   applicationId: 0x43_48_4b_01,
-  userVersion: 3,
+  userVersion: 4,
   schemaSql: [
     OWNER_SQL,
     CLOCK_SQL,
@@ -36,6 +37,7 @@ export const KERNEL_STORE_SCHEMA: StoreSchema = {
     OUTCOME_SQL,
     CAPABILITY_SQL,
     CONTEXT_SQL,
+    POSSESSION_SQL,
     RECEIPT_SQL,
   ].join(''),
 }
