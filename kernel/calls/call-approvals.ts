@@ -3,6 +3,7 @@
 // Must never: issue a nonce before the last approval, or count a word that a host carries: approvers hand theirs in.
 // Source: threshold approvals of the kernel's call surface; `require_approval_above` of a tool grant.
 import { canonicalBytes } from '../../protocol/canonical.js'
+import { isTokenSigned } from '../../protocol/capability-token.js'
 import type { ErrorCode } from '../../protocol/error-codes.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { type GovernedIntent, governedIntentHash, toolCallIntent } from '../../protocol/governed-intent.js'
@@ -21,11 +22,16 @@ import type { AnnouncedCallTerms, ToolCallTerms } from './tool-call-terms.js'
 /** What a grant may ask of people: kept by approvals, not by arguments. */
 export const KEPT_BY_APPROVAL = ['require_approval_above'] as const
 
-/** How many approvals a call needs: as many as its tool asks for, and one where a grant that covers it asks. */
-export function requiredApprovals({ approvals }: CallPolicy, request: ToolCallRequest): number {
-  const { capability_token, params: parameters, server_id: serverId, tool: toolName } = request
+/**
+ * How many approvals a call needs: as many as its tool asks for, and one where a grant that covers it asks. Of a token
+ * that no trusted issuer signed nothing is read: its constraints could be made to cost any time, and it is denied anyway.
+ */
+export function requiredApprovals({ approvals, issuers }: CallPolicy, request: ToolCallRequest): number {
+  const { capability_token: token, params: parameters, server_id: serverId, tool: toolName } = request
+  const issuer = issuers.find(key => key === token.issuer)
+  const isRead = issuer !== undefined && isTokenSigned(token, issuer)
   const call = { parameters, serverId, toolName }
-  const covering = coveringGrants(capability_token.scope, call, KEPT_BY_APPROVAL)
+  const covering = isRead ? coveringGrants(token.scope, call, KEPT_BY_APPROVAL) : []
   const byGrant = covering.some(({ grant }) => asksApproval(grant)) ? 1 : 0
   return Math.max(byGrant, approvals.requiredOf(serverId, toolName))
 }

@@ -2,7 +2,9 @@
 // Must never: take back what may have been dispatched, or leave hanging what can be taken back.
 // Source: startup recovery of one operation; brokered operations are settled from the broker first.
 import { type AdmissionState, isBeforeDispatch } from '../../protocol/admission-states.js'
+import { BrokerError } from '../../protocol/errors.js'
 import type { Recovered } from '../admission-store.js'
+import { assertLogWhole } from '../log/whole-log.js'
 import { type AdmissionOperation, brokeredCall } from '../operation/operation.js'
 import { note, stepsTo, walk } from '../operation/operation-walk.js'
 import { endParticipants } from '../operation/participants.js'
@@ -49,7 +51,9 @@ function ofReady(operation: AdmissionOperation, nowUnixMs: number): Recovery {
 /** Adopts or compensates every open operation, in one commit. */
 export function recover(move: SqliteMove): Recovered {
   const count = { adopt: 0, compensate: 0, settle: 0 }
+  assertLogWhole(move)
   for (const operation of move.operations.open()) {
+    assertHistory(move, operation)
     const recovery = recoveryOf(operation, move.nowUnixMs)
     count[recovery] += 1
     if (recovery === 'adopt') adopt(move, operation)
@@ -59,6 +63,21 @@ export function recover(move: SqliteMove): Recovered {
     }
   }
   return { adopted: count.adopt, compensated: count.compensate, left: count.settle }
+}
+
+/** An operation stands where its history ends, which nothing can change. @throws BrokerError `log_broken`. */
+function assertHistory(
+  { operations }: SqliteMove,
+  { operationId, state, version }: AdmissionOperation,
+): void {
+  const last = operations.history(operationId).at(-1)
+  if (last?.to === state && last.version === version) return
+  const expected = `expected it as its history ends (${last?.to ?? 'nowhere'}), got ${state}`
+  throw new BrokerError(
+    'log_broken',
+    `operation ${operationId} refused: ${expected}; its store was changed by another program: put the newest whole copy back`,
+    { operationId },
+  )
 }
 
 function adopt(move: SqliteMove, operation: AdmissionOperation): void {

@@ -110,6 +110,10 @@ export class OperationReads {
     return this.#reader.all('SELECT state, count FROM state_counts WHERE count > 0 ORDER BY state')
   }
 
+  count(): number {
+    return (this.#reader.get('SELECT count(*) AS n FROM operations') as { n: number }).n
+  }
+
   retainedRequest(operationId: string): SealedRequest | undefined {
     const sql = 'SELECT nonce, ciphertext FROM retained_requests WHERE operation_id = ?'
     return this.#reader.get(sql, operationId)
