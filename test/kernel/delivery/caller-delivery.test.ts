@@ -10,7 +10,6 @@ import { encode } from '../../../protocol/codec.js'
 import { sha256Hex } from '../../../protocol/digest.js'
 import { valueHash, verifyKernelReceipt } from '../../../protocol/kernel-receipt.js'
 import { CapabilityReference } from '../../../protocol/kernel-rpc.js'
-
 import type { ToolCallRequest } from '../../../protocol/tool-call.js'
 import { TestExecutor } from '../../support/caller-executor.js'
 import { approve, type TestKernel, type TestKernelOptions } from '../../support/kernel.js'
@@ -87,6 +86,16 @@ describe('a start under a pinned executor', () => {
     expect(await kernel.client.call('call_start', { ...again, credentials: { dpop_proof: 'any' } })).toEqual(
       start,
     )
+  })
+
+  test('of a host without a flow context is judged under that of its reserve', async () => {
+    const request = callUnder(tokenOf(kernel))
+    const caller = { callerPublicKey: kernel.caller.publicKey, uid: 0 }
+    const { calls } = kernel.running.kernel
+    const { executionNonce } = await calls.reserveCall(caller, request)
+    if (executionNonce === null) throw new Error('expected a nonce')
+    const start = { arguments: request.params, context: null, credentials: {}, executionNonce }
+    expect(await calls.start(null, start)).toMatchObject({ state: 'awaiting_caller_report' })
   })
 
   test('is not repeated for other arguments or with another nonce', async () => {
