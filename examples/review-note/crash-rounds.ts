@@ -17,6 +17,7 @@ import { AppendedNote } from './note.js'
 import { type RequestFiles, requestFiles } from './place.js'
 import { report } from './report.js'
 import { findDocument } from './retained.js'
+import { snapshotOf } from './snapshot.js'
 
 const OPERATIONS_A_STATE = 4
 const LONGEST_RANDOM_NOTE_BYTES = 3_000
@@ -41,7 +42,14 @@ export interface CrashTerms {
 
 /** Runs the rounds of one boundary, each with an operation of its own. */
 export async function crashRounds(boundary: CrashBoundary, terms: CrashTerms): Promise<CrashRow> {
-  const row = { boundary: boundary.boundary, rounds: terms.rounds, killed: 0, effects: 0, completed: 0, unknown: 0 }
+  const row = {
+    boundary: boundary.boundary,
+    rounds: terms.rounds,
+    killed: 0,
+    effects: 0,
+    completed: 0,
+    unknown: 0,
+  }
   const misses: string[] = []
   let act: Act | undefined
   for (let round = 0; round < terms.rounds; round += 1) {
@@ -83,6 +91,7 @@ async function oneRound({ boundary, end, moments }: CrashBoundary, round: Round)
   for (const earlier of ORDER.slice(0, ORDER.indexOf(command))) await commands[earlier]()
   const isKilled = await interrupt(round, argumentsOf(command, round, file), cutpoint)
   const first = await told(commands)
+  const kept = snapshotOf(act.place)
   const again = await told(commands)
   const effects = effectsOf(act, key)
   const reached = first.get('report') === 'done' ? 'completed' : 'unknown'
@@ -90,11 +99,17 @@ async function oneRound({ boundary, end, moments }: CrashBoundary, round: Round)
     [isKilled, 'was not killed'],
     [reached === end, `ended as ${reached}: ${[...first.values()].join(', ')}`],
     [reached === 'completed' ? effects === 1 : effects <= 1, `had ${effects} effects`],
-    [sameAs(first, again), 'repeated itself in other bytes'],
+    [sameAs(first, again), `was told ${[...again.values()].join(', ')} the second time`],
+    [snapshotOf(act.place) === kept, 'repeated itself in other bytes'],
     [isResultOf(requestFiles(act.place, key), reached === 'completed' ? note : null), 'told another result'],
-    [end === 'completed' || first.get('execute') === 'executor_outcome_unknown', 'was not told to be unknown'],
+    [
+      end === 'completed' || first.get('execute') === 'executor_outcome_unknown',
+      'was not told to be unknown',
+    ],
   ]
-  const misses = found.filter(([isKept]) => !isKept).map(([, what]) => `${boundary}, ${cutpoint}: ${key} ${what}`)
+  const misses = found
+    .filter(([isKept]) => !isKept)
+    .map(([, what]) => `${boundary}, ${cutpoint}: ${key} ${what}`)
   return { effects, end: reached, isKilled, misses }
 }
 
@@ -123,7 +138,7 @@ async function interrupt({ program }: Round, args: readonly string[], cutpoint: 
   return signal === 'SIGKILL'
 }
 
-/** What each command came to, with the bytes of every file of the request. */
+/** What each command came to. */
 async function told(commands: Commands): Promise<Map<string, string>> {
   const ends = new Map<string, string>()
   for (const command of ORDER) ends.set(command, await endOf(commands[command]))
@@ -132,7 +147,8 @@ async function told(commands: Commands): Promise<Map<string, string>> {
 
 async function endOf(command: () => Promise<unknown>): Promise<string> {
   try {
-    return `${(await command()) === undefined ? '' : 'done'}`
+    await command()
+    return 'done'
   } catch (error) {
     if (isBrokerError(error)) return error.code
     throw error
@@ -145,7 +161,9 @@ function sameAs(first: ReadonlyMap<string, string>, again: ReadonlyMap<string, s
 
 /** Lines of the journal that are this operation's. */
 function effectsOf({ place }: Act, key: string): number {
-  const expected = /"operation_id":"([0-9a-f]{64})"/.exec(readFileSync(requestFiles(place, key).expected, 'utf8'))
+  const expected = /"operation_id":"([0-9a-f]{64})"/.exec(
+    readFileSync(requestFiles(place, key).expected, 'utf8'),
+  )
   if (!existsSync(place.journal)) return 0
   const lines = readFileSync(place.journal, 'utf8').split('\n')
   return lines.filter(line => line.startsWith(`{"operation_id":"${expected?.[1]}"`)).length

@@ -3,8 +3,8 @@
 // Must never: outlive the command, or serve the store of an installation.
 // Source: the caller executor pinned before recovery; "a short command waits 5 s for the lease, then exits 73".
 import { randomBytes } from 'node:crypto'
-import { type Kernel } from '../../kernel/kernel.js'
-import { type Caller } from '../../kernel/kernel-context.js'
+import type { Kernel } from '../../kernel/kernel.js'
+import type { Caller } from '../../kernel/kernel-context.js'
 import { type BrokerRecords, embedKernel, type KernelConfig, parseKernelConfig } from '../../kernel/index.js'
 import { readKernelKeys } from '../../kernel/kernel-keys.js'
 import { CallerExecutor } from '../../protocol/caller-authorization.js'

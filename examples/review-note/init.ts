@@ -60,7 +60,7 @@ export async function initialise(
     await withHostKernel(actIn(place.state, atCutpoint), async () => undefined)
     return { executor, grant, kernelKey: keys.kernel.publicKey, state: place.state }
   } finally {
-    for (const key of Object.values(keys)) key.wipe()
+    for (const name of ['caller', 'executor', 'issuer', 'kernel'] as const) keys[name].wipe()
   }
 }
 

@@ -6,7 +6,7 @@ import { basename } from 'node:path'
 import { type Codec, decode, encode } from '../../protocol/codec.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { MAXIMUM_CALLER_REPORT_BYTES } from '../../protocol/limits.js'
-import { type Cutpoint } from '../../system/cutpoints.js'
+import type { Cutpoint } from '../../system/cutpoints.js'
 import { readRetainedFile, retainFile } from '../../system/retained-file.js'
 
 const NEWLINE = 0x0a

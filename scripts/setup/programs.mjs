@@ -15,6 +15,7 @@ const PROGRAMS = [
   'cli/chio-brokerd',
   'cli/chio-kerneld',
   'cli/demo',
+  'examples/review-note/exercise',
   'examples/review-note/interrupted',
   'examples/review-note/review-note',
   'selftest/crash/broker-entry',
