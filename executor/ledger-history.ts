@@ -1,4 +1,4 @@
-// Owns the history of a ledger: one line for every claim, report and segment, in order, each with a digest over all before
+// Owns the history of a ledger: one line for every claim, report, segment and correction, in order, each with a digest over all before
 // it. It is what the head signs, so that nothing of it can be taken away or exchanged unnoticed.
 // Must never: repair a line. Source: the immutable rows of the caller execution ledger.
 import { canonicalBytes } from '../protocol/canonical.js'
@@ -10,7 +10,7 @@ import { notAsWritten } from './ledger-refusals.js'
 const HISTORY_DOMAIN = 'chio.caller-executor-history.v1'
 const LINES = 'SELECT sequence, kind, content_digest AS contentDigest, digest FROM caller_executor_history'
 
-export type HistoryKind = 'claim' | 'report' | 'segment'
+export type HistoryKind = 'claim' | 'clock' | 'report' | 'segment'
 
 export interface HistoryLine {
   readonly sequence: number

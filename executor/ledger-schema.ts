@@ -14,8 +14,12 @@ CREATE TABLE caller_executor_configuration (singleton INTEGER PRIMARY KEY CHECK 
 ${appendOnly('caller_executor_configuration')}
 CREATE TABLE caller_executor_clock (singleton INTEGER PRIMARY KEY CHECK (singleton = 1), boot_id TEXT NOT NULL,
   anchor_unix_ms INTEGER NOT NULL, anchor_boot_ms INTEGER NOT NULL, high_water_unix_ms INTEGER NOT NULL) STRICT;
+CREATE TABLE caller_executor_corrections (from_unix_ms INTEGER NOT NULL, to_unix_ms INTEGER NOT NULL,
+  correction BLOB NOT NULL CHECK (length(correction) BETWEEN 1 AND 4096)) STRICT;
+${appendOnly('caller_executor_corrections')}
 CREATE TRIGGER caller_executor_clock_never_goes_back BEFORE UPDATE ON caller_executor_clock
-  WHEN NEW.high_water_unix_ms < OLD.high_water_unix_ms
+  WHEN NEW.high_water_unix_ms < OLD.high_water_unix_ms AND NOT EXISTS (SELECT 1 FROM caller_executor_corrections
+    WHERE from_unix_ms = OLD.high_water_unix_ms AND to_unix_ms = NEW.high_water_unix_ms)
   BEGIN SELECT RAISE(ABORT, 'caller_executor_clock never goes back'); END;
 CREATE TRIGGER caller_executor_clock_refuses_delete BEFORE DELETE ON caller_executor_clock
   BEGIN SELECT RAISE(ABORT, 'caller_executor_clock is kept'); END;
@@ -35,7 +39,7 @@ CREATE TABLE caller_executor_segments (segment INTEGER PRIMARY KEY CHECK (segmen
   header BLOB NOT NULL CHECK (length(header) BETWEEN 1 AND 4096)) STRICT;
 ${appendOnly('caller_executor_segments')}
 CREATE TABLE caller_executor_history (sequence INTEGER PRIMARY KEY CHECK (sequence > 0),
-  kind TEXT NOT NULL CHECK (kind IN ('claim', 'report', 'segment')), content_digest TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('claim', 'report', 'segment', 'clock')), content_digest TEXT NOT NULL,
   digest TEXT NOT NULL UNIQUE) STRICT;
 ${appendOnly('caller_executor_history')}`
 

@@ -19,7 +19,7 @@ export interface LedgerTime {
   readonly skewMs: number
 }
 
-function readingOf({ bootId, clock }: LedgerTime): ClockReading {
+export function readingOf({ bootId, clock }: LedgerTime): ClockReading {
   return { bootId, bootMs: Number(clock.bootNs() / NS_PER_MS), unixMs: clock.unixMs() }
 }
 
@@ -39,10 +39,17 @@ const WRITE = `INSERT INTO caller_executor_clock VALUES (1, ?, ?, ?, ?) ON CONFL
   anchor_unix_ms = excluded.anchor_unix_ms, anchor_boot_ms = excluded.anchor_boot_ms,
   high_water_unix_ms = excluded.high_water_unix_ms`
 
+export function readClock(rows: Pick<Transaction, 'get'>): ClockRow | undefined {
+  return rows.get<ClockRow>(READ)
+}
+
+export function writeClock(tx: Transaction, row: ClockRow): void {
+  tx.run(WRITE, row.bootId, row.anchorUnixMs, row.anchorBootMs, row.highWaterUnixMs)
+}
+
 /** Moves the high water to now, in the transaction that is stamped with it. */
 export function advanceClock(tx: Transaction, time: LedgerTime): ClockJudgement {
-  const judged = judgedNow(time, tx.get<ClockRow>(READ))
-  const { anchorBootMs, anchorUnixMs, bootId, highWaterUnixMs } = judged.row
-  tx.run(WRITE, bootId, anchorUnixMs, anchorBootMs, highWaterUnixMs)
+  const judged = judgedNow(time, readClock(tx))
+  writeClock(tx, judged.row)
   return judged
 }

@@ -7,6 +7,7 @@ import { isSameDocument } from '../protocol/codec.js'
 import { admitPublicKey, type SigningKey } from '../protocol/keys.js'
 import { openStore } from '../store/open.js'
 import type { Cutpoint, Store } from '../store/store.js'
+import { readCorrections } from './clock-correction.js'
 import { assertHead, writeHead } from './ledger-head.js'
 import { assertContents, type HistoryLine, readHistory } from './ledger-history.js'
 import { decodeKept, otherExecutor } from './ledger-refusals.js'
@@ -69,6 +70,7 @@ function judged(place: LedgerPlace, store: Store): LedgerVisit {
   assertContents(history, 'claim', claims)
   assertContents(history, 'report', reports)
   assertContents(history, 'segment', segments.contents)
+  assertContents(history, 'clock', readCorrections(store, key))
   let isBehind = assertHead(path, key, store.storeId, history)
   return {
     history,

@@ -12,6 +12,8 @@ import { admitPublicKey, type SigningKey } from '../protocol/keys.js'
 import { exists } from '../store/file-custody.js'
 import { provisionStore } from '../store/provision.js'
 import type { Cutpoint } from '../store/store.js'
+import type { Transaction } from '../store/transaction.js'
+import { type ClockCorrection, correctClock } from './clock-correction.js'
 import { assertOwnKey, type ExecutionTerms, executeOnce, type ExecutorCallback } from './execute-once.js'
 import { createHead, headPathOf } from './ledger-head.js'
 import {
@@ -145,6 +147,19 @@ export class ExecutorLedger {
       visit.follow(key)
     })
     return this.counts()
+  }
+
+  /** Signs that the wall clock is right as it is, also where that is earlier than the ledger's last commit. */
+  async acceptClock(key: SigningKey): Promise<ClockCorrection> {
+    assertOwnKey(this.#place, key)
+    return visitLedger(this.#place, async visit => {
+      const { store } = visit
+      visit.follow(key)
+      const accept = (tx: Transaction) => correctClock(tx, store.storeId, this.#place.time, key)
+      const correction = await store.transaction('clock_accepted', accept)
+      visit.follow(key)
+      return correction
+    })
   }
 }
 

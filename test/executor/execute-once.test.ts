@@ -141,15 +141,21 @@ describe('the time of a claim', () => {
     expect(world.effects()).toHaveLength(code === 'none' ? 1 : 0)
   })
 
-  test('by a clock that was set back begins nothing, and what was retained still comes back', async () => {
+  test('by a clock that was set back begins nothing before it is accepted, and what was retained comes back', async () => {
     const clock = new HeldClock()
     const at = { bootId: 'held', clock }
     const interval = { expires_at_unix_ms: clock.unixMs() + 1_000, not_before_unix_ms: clock.unixMs() }
     const done = authorizationOf('done', interval)
     const first = await world.execute(done, at)
     clock.stepWall(-60_000)
-    expect(await codeOf(world.execute(authorizationOf('late', interval), at))).toBe('clock_jumped')
+    const late = authorizationOf('late', { ...interval, not_before_unix_ms: clock.unixMs() })
+    expect(await codeOf(world.execute(late, at))).toBe('clock_jumped')
     expect(hexOf(await world.execute(done, at))).toBe(hexOf(first))
+    const ledger = await world.open(at)
+    expect(await codeOf(ledger.acceptClock(KERNEL_KEY))).toBe('executor_mismatch')
+    const { from_unix_ms, to_unix_ms } = await ledger.acceptClock(EXECUTOR_KEY)
+    expect(to_unix_ms - from_unix_ms).toBe(-60_000)
+    expect((await world.execute(late, at)).signed.report.completed_at_unix_ms).toBe(to_unix_ms)
   })
 
   test('of a callback that outlasts the interval is an end past it, under a start inside', async () => {

@@ -16,6 +16,7 @@ beforeAll(async () => {
   const ledger = await world.open()
   await ledger.extend(1, EXECUTOR_KEY)
   await ledger.extend(1, EXECUTOR_KEY)
+  await ledger.acceptClock(EXECUTOR_KEY)
   kept = files().map(path => readFileSync(path))
 })
 afterAll(() => world.end())
@@ -52,8 +53,8 @@ test.each([
   ],
   [
     'a history that was cut',
-    'DELETE FROM caller_executor_history WHERE sequence > 3; DELETE FROM caller_executor_segments WHERE segment = 3',
-    /expected a history of 4 lines or one more, got 3/,
+    'DELETE FROM caller_executor_history WHERE sequence > 3; DELETE FROM caller_executor_segments WHERE segment = 3; DELETE FROM caller_executor_corrections',
+    /expected a history of 5 lines or one more, got 3/,
   ],
   [
     'a segment that is missing',
@@ -84,6 +85,12 @@ test.each([
     'another capacity',
     'UPDATE caller_executor_configuration SET max_operations = 64',
     /expected segment 2 as its executor signed it/,
+  ],
+  ['a correction that is gone', 'DELETE FROM caller_executor_corrections', /1 rows of kind clock.* got 0/],
+  [
+    'a correction that was exchanged',
+    'UPDATE caller_executor_corrections SET correction = CAST(replace(CAST(correction AS TEXT), \'"boot_ms":\', \'"boot_ms":1\') AS BLOB)',
+    /expected every clock correction as its executor signed it/,
   ],
   ['no executor', 'DELETE FROM caller_executor_configuration', /expected a configuration, got none/],
 ])('with %s it does not', async (_fault, sql, sentence) => {
