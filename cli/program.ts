@@ -21,10 +21,11 @@ import { reconcileOperation } from './reconcile.js'
 import { cancelOperation, listOperations, showOperation, showOutcome } from './operation.js'
 import { refuseMisuse } from './misuse.js'
 import { asksForJson, type CommonOptions, fail } from './output.js'
+import { runLedgerSelftest } from './ledger-selftest.js'
 import { showReceipt } from './receipt-show.js'
 import { verifyReceipts } from './receipt.js'
 import { runTool } from './run.js'
-import { runSelftest } from './selftest.js'
+import { runAllSelftests, runSelftest } from './selftest.js'
 import { installService } from './service.js'
 import { showStatus } from './status.js'
 import { adopt } from './store-adoption.js'
@@ -188,6 +189,10 @@ function addSelftest(program: Command): void {
     command(selftest, 'broker', 'the prepared connection, four cases')
       .option('--case <name>', 'only this case')
       .action((options: CommonOptions & { case?: string }) => runSelftest(options))
+    command(selftest, 'ledger', "an executor's ledger: what it replays, refuses and does not know").action(
+      runLedgerSelftest,
+    )
+    command(selftest, 'all', 'cage, broker and ledger in turn').action(runAllSelftests)
   }
 }
 

@@ -10,7 +10,7 @@ import { administer } from './administer-grants.js'
 import type { AdminOutcome } from './admission-store.js'
 import type { KernelContext } from './kernel-context.js'
 import { assertFound } from './operation/move-rules.js'
-import { LONGEST_DELIBERATION_MS } from './trusted-clock.js'
+import { LONGEST_DELIBERATION_MS } from '../protocol/trusted-clock.js'
 
 type Authorization = AdminAuthorization | null
 

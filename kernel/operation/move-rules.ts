@@ -13,7 +13,7 @@ import { BrokerError } from '../../protocol/errors.js'
 import { BrokerRecord } from '../../protocol/kernel-rpc.js'
 import { type AttemptRegistration, registrationDigest } from '../../protocol/registration.js'
 import { agreesWithEnding } from '../settling/ending.js'
-import { LONGEST_DELIBERATION_MS } from '../trusted-clock.js'
+import { LONGEST_DELIBERATION_MS } from '../../protocol/trusted-clock.js'
 import { type AdmissionOperation, type StoredGrant, brokeredCall } from './operation.js'
 
 export function assertLegalMove(binding: OperationBinding, from: AdmissionState, to: AdmissionState): void {

@@ -1,9 +1,9 @@
 // Owns: the clock's high water in the store, and the corrections that administrators signed.
 // Must never: decide whether a clock is believed. Source: the admission store's clock.
 import type { AdminOperation } from '../../protocol/administration.js'
+import type { ClockReading, ClockRow } from '../../protocol/trusted-clock.js'
 import { appendOnly } from '../../store/schema.js'
 import type { Transaction } from '../../store/transaction.js'
-import type { ClockReading, ClockRow } from '../trusted-clock.js'
 import { insertRow } from './row-documents.js'
 
 export const CLOCK_SQL = `
