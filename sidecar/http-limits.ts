@@ -9,16 +9,27 @@ export const MAXIMUM_BODY_BYTES = MAXIMUM_CALLER_HTTP_BYTES
 export const HEADER_SCAN_BUDGET_BYTES = 65_536
 /** What the parser takes at all: the budget with colons, spaces and line ends, and the request line. */
 export const MAXIMUM_HEAD_BYTES = 2 * HEADER_SCAN_BUDGET_BYTES
-/** From the first byte of a connection, or of its next request, to the end of the head. */
-export const HEAD_TIMEOUT_MS = 5_000
-/** The same to the end of the body: a local client sends a megabyte in milliseconds. */
-export const REQUEST_TIMEOUT_MS = 10_000
-/** How often the two are compared. */
-export const TIMEOUT_CHECK_MS = 500
-/** An idle connection is kept for the next step of the same client, no longer. */
-export const KEEP_ALIVE_MS = 5_000
-/** No byte in either direction: above the longest answer of a kernel that is busy. */
-export const SILENCE_MS = 60_000
+/** How long a client may take, in milliseconds. */
+export interface HttpTimes {
+  /** From the opening of a connection, or its first byte of a next request, to the end of the head. */
+  readonly headMs: number
+  /** The same to the end of the body. */
+  readonly requestMs: number
+  /** How often the two are compared. */
+  readonly checkMs: number
+  /** An idle connection is kept for the next step of the same client, no longer. */
+  readonly keepAliveMs: number
+  /** No byte in either direction. */
+  readonly silenceMs: number
+}
+/** A local client sends a megabyte in milliseconds; silence is above the longest answer of a busy kernel. */
+export const HTTP_TIMES: HttpTimes = {
+  headMs: 5_000,
+  requestMs: 10_000,
+  checkMs: 500,
+  keepAliveMs: 5_000,
+  silenceMs: 60_000,
+}
 export const MAXIMUM_REQUESTS_PER_CONNECTION = 1_000
 /** Two descriptors each; beyond it the oldest connection that nothing complete came from makes room. */
 export const MAXIMUM_HTTP_CONNECTIONS = 64

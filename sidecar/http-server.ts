@@ -14,15 +14,12 @@ import { ConnectionPlaces } from '../system/connection-places.js'
 import { identifyPeer } from '../system/peer.js'
 import { descriptorOf } from '../system/socket-descriptor.js'
 import {
-  HEAD_TIMEOUT_MS,
-  KEEP_ALIVE_MS,
+  HTTP_TIMES,
+  type HttpTimes,
   MAXIMUM_HEAD_BYTES,
   MAXIMUM_HTTP_CONNECTIONS,
   MAXIMUM_HTTP_CONNECTIONS_PER_CONNECTOR,
   MAXIMUM_REQUESTS_PER_CONNECTION,
-  REQUEST_TIMEOUT_MS,
-  SILENCE_MS,
-  TIMEOUT_CHECK_MS,
 } from './http-limits.js'
 import { type RefusalName, refusalBytes, SIDECAR_REFUSALS } from './refusals.js'
 
@@ -37,21 +34,26 @@ export interface ServerEvents {
 /** Of whoever connects by TCP nothing is known: they share what one process may have. */
 const SOMEBODY = { pid: 0, uid: 0 }
 
-export function boundedServer(handler: RequestListener, clock: Clock, events: ServerEvents): Server {
+export function boundedServer(
+  handler: RequestListener,
+  clock: Clock,
+  events: ServerEvents,
+  times: HttpTimes = HTTP_TIMES,
+): Server {
   const server = createServer({
-    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-    headersTimeout: HEAD_TIMEOUT_MS,
+    connectionsCheckingInterval: times.checkMs,
+    headersTimeout: times.headMs,
     insecureHTTPParser: false,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: times.keepAliveMs,
     maxHeaderSize: MAXIMUM_HEAD_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: times.requestMs,
     // Judged with the other fields, so that one without it is answered like the others.
     requireHostHeader: false,
   })
   // By their bytes they are bounded already; cut by number, a field could hide behind two thousand others.
   server.maxHeadersCount = 0
   server.maxRequestsPerSocket = MAXIMUM_REQUESTS_PER_CONNECTION
-  server.timeout = SILENCE_MS
+  server.timeout = times.silenceMs
   const places = new HttpPlaces(clock, events)
   server.on('connection', socket => places.take(socket))
   const serve: RequestListener = (request, response) => {
