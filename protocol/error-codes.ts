@@ -269,7 +269,7 @@ export const ERROR_CODES = {
     1,
     'this is not the store that was provisioned; if its disk alone was renumbered: chio store adopt',
   ),
-  usage: row(null, 2, 'see --help'),
+  usage: row(null, 2, 'correct the command line: its --help names every option'),
 } as const satisfies Record<string, ErrorCodeRow>
 
 export type ErrorCode = keyof typeof ERROR_CODES

@@ -3,7 +3,7 @@
 // hold or a nonce that the operation does not own.
 // Source: the sequence preflight -> refreshed context -> reserve with the nonce -> start with credentials.
 import type { AdmissionState } from '../../protocol/admission-states.js'
-import { encode } from '../../protocol/codec.js'
+import { encode, isSameDocument } from '../../protocol/codec.js'
 import { sha256Hex } from '../../protocol/digest.js'
 import { BrokerError } from '../../protocol/errors.js'
 import {
@@ -13,7 +13,7 @@ import {
   type VerifiedNonce,
 } from '../../protocol/execution-nonce.js'
 import { assertFollows, contextDigest } from '../../protocol/invocation-context.js'
-import { parameterHash } from '../../protocol/tool-call.js'
+import { valueHash } from '../../protocol/kernel-receipt.js'
 import { type CallBudget, heldBudget, judgedBudget, takenBudget } from './call-budget.js'
 import { callRefusal, type CallRefusal, DURABLE_ADMISSION_FAILED } from './call-refusal.js'
 import type {
@@ -29,6 +29,7 @@ import { type AdmissionOperation, toolCallOf } from '../operation/operation.js'
 import { begin, preparedOf, stepsTo, walk } from '../operation/operation-walk.js'
 import { endParticipants } from '../operation/participants.js'
 import { logRefusal } from '../log/receipt-log.js'
+import { callSubject } from '../log/receipt-subject.js'
 import type { SqliteMove } from '../sqlite/move.js'
 import { bootEndOf } from '../sqlite/nonce-tables.js'
 import { nonceBindingOf, type ToolCallTerms } from './tool-call-terms.js'
@@ -96,7 +97,7 @@ export function startCall(move: SqliteMove, command: StartCallCommand): CallDeci
   const operation = rules.assertFound(move.operations.find(command.operationId))
   rules.assertState(operation, 'ready_to_dispatch', NEXT_OF_START[operation.state] ?? 'inspect it')
   move.nonces.reserved(verifiedNonce(move, command, operation), policy.nonceIssuer)
-  if (parameterHash(command.arguments) !== toolCallOf(operation).terms.parameterHash)
+  if (valueHash(command.arguments) !== toolCallOf(operation).terms.parameterHash)
     throw otherArguments(operation)
   assertContext(move, command, operation)
   rules.assertClock(move)
@@ -175,8 +176,7 @@ function unjudgedCredentials(names: readonly string[]): CallRefusal | null {
 
 /** The very nonce of the preflight. @throws BrokerError `execution_nonce_binding`. */
 function assertIssued({ executionNonce }: ToolCallTerms, presented: SignedExecutionNonce): void {
-  const [issued, given] = [executionNonce, presented].map(nonce => encode(SignedExecutionNonce, nonce))
-  if (Buffer.compare(issued as Uint8Array, given as Uint8Array) === 0) return
+  if (isSameDocument(SignedExecutionNonce, executionNonce, presented)) return
   throw nonceRefusal('binding', 'the nonce that the preflight of this operation issued')
 }
 
@@ -218,16 +218,10 @@ function denied(move: SqliteMove, command: CallCommand, { evaluation, operation 
     evidence: evaluation.evidence,
     guard: evaluation.guard,
     operation,
-    parameters: askedParameters(request),
     sentence: evaluation.reason,
-    tool: { name: request.tool, server: request.server_id },
+    ...callSubject(request),
   })
   return { operation, receipt, refusal: evaluation }
-}
-
-/** What was asked, as receipts say it: by digest, since arguments are nobody's but the host's and the executor's. */
-export function askedParameters({ id, params, server_id, tool }: CallCommand['request']) {
-  return { arguments_sha256: parameterHash(params), request_id: id, server_id, tool }
 }
 
 /** A denied reserve ends its operation: its hold was given back, and cannot be taken again under the same id. */

@@ -8,8 +8,9 @@ import { digest, encode, type Infer, identifier, object, publicKeyHex } from '..
 import { domainDigestHex } from '../../protocol/digest.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { type NonceBinding, SignedExecutionNonce } from '../../protocol/execution-nonce.js'
+import { valueHash } from '../../protocol/kernel-receipt.js'
 import { MAXIMUM_IDENTIFIER_BYTES } from '../../protocol/limits.js'
-import { parameterHash, ToolCallRequest } from '../../protocol/tool-call.js'
+import { ToolCallRequest } from '../../protocol/tool-call.js'
 import { UnixSeconds } from '../../protocol/unix-time.js'
 import { POLICY_HASH } from '../policy.js'
 
@@ -62,7 +63,7 @@ export function bindCall(
     kind: 'tool_dispatch',
     policyHash: POLICY_HASH,
     request: {
-      action_parameter_hash: parameterHash(params),
+      action_parameter_hash: valueHash(params),
       immutable_request_hash: domainDigestHex('chio.kernel-tool-call.v1', encode(ToolCallRequest, request)),
       participant_requirements: TOOL_CALL_REQUIREMENTS,
     },
@@ -76,7 +77,7 @@ export function nonceBindingOf(request: ToolCallRequest): NonceBinding {
   const { capability_token: token, id, params, server_id, tool } = request
   return {
     capability_id: token.id,
-    parameter_hash: parameterHash(params),
+    parameter_hash: valueHash(params),
     request_id: id,
     subject_id: token.subject,
     tool_name: tool,

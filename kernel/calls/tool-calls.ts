@@ -14,13 +14,13 @@ import type {
   ReserveCallRequest,
   StartCallRequest,
 } from '../../protocol/tool-call-rpc.js'
-import { askedParameters } from './call-moves.js'
 import { type CallRefusal, refusalOfError } from './call-refusal.js'
 import type { CallCommand, CallDecision } from './call-store.js'
 import { ownOperation } from '../operation/find-operation.js'
 import type { Caller, KernelContext } from '../kernel-context.js'
 import { mintBoundNonce } from '../mint.js'
 import { type AdmissionOperation, toolCallOf } from '../operation/operation.js'
+import { callSubject } from '../log/receipt-subject.js'
 import { openCall, sealCall } from '../sealed-request.js'
 import type { Settlement } from '../settling/settlement.js'
 import { judgeSharing } from '../start-dispatch.js'
@@ -151,9 +151,8 @@ export class ToolCalls {
       capabilityId: request?.capability_token.id ?? operation?.binding.capability_id ?? '',
       code: refusal.code,
       operation,
-      parameters: request === null ? { request_id: requestId } : askedParameters(request),
       sentence: refusal.reason,
-      ...(request !== null && { tool: { name: request.tool, server: request.server_id } }),
+      ...(request === null ? { parameters: { request_id: requestId } } : callSubject(request)),
     })
     return { operation, receipt, refusal }
   }

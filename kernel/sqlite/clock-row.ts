@@ -1,9 +1,9 @@
 // Owns: the clock's high water in the store, and the corrections that administrators signed.
 // Must never: decide whether a clock is believed. Source: the admission store's clock.
 import type { AdminOperation } from '../../protocol/administration.js'
+import type { ClockReading, ClockRow } from '../../protocol/trusted-clock.js'
 import { appendOnly } from '../../store/schema.js'
 import type { Transaction } from '../../store/transaction.js'
-import type { ClockReading, ClockRow } from '../trusted-clock.js'
 import { insertRow } from './row-documents.js'
 
 export const CLOCK_SQL = `
@@ -28,10 +28,12 @@ export function writeClock(tx: Transaction, row: ClockRow): void {
 export function recordCorrection(
   tx: Transaction,
   operation: AdminOperation,
-  { fromUnixMs, reading }: { readonly fromUnixMs: number; readonly reading: ClockReading },
+  {
+    commitIndex,
+    fromUnixMs,
+    reading,
+  }: { readonly commitIndex: number; readonly fromUnixMs: number; readonly reading: ClockReading },
 ): void {
-  const index = 'SELECT commit_index AS commitIndex FROM kernel_state'
-  const { commitIndex } = tx.get<{ commitIndex: number }>(index) as { commitIndex: number }
   const { bootId, bootMs, unixMs } = reading
   const { authorizationDigest } = operation
   insertRow(tx, 'clock_corrections', authorizationDigest, fromUnixMs, unixMs, bootId, bootMs, commitIndex)

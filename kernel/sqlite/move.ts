@@ -1,7 +1,7 @@
 // Owns: one open transaction of the kernel's store: the tables of every part, stamped with one moment.
 // Must never: outlive its transaction. Source: the admission store's mutation fence.
 import type { AdminOperation } from '../../protocol/administration.js'
-import { anchoredAt, type ClockReading } from '../trusted-clock.js'
+import { anchoredAt, type ClockReading } from '../../protocol/trusted-clock.js'
 import type { Transaction } from '../../store/transaction.js'
 import type { LogSettings } from '../log/decision-receipt.js'
 import { AdministrationTables } from './administration-tables.js'
@@ -78,7 +78,8 @@ export class SqliteMove implements Moment {
   /** From here on the wall clock counts as it is, back too; the correction is kept. */
   acceptClock(operation: AdminOperation, reading: ClockReading): void {
     const fromUnixMs = readClock(this.#tx)?.highWaterUnixMs ?? reading.unixMs
-    recordCorrection(this.#tx, operation, { fromUnixMs, reading })
+    const { commitIndex } = this.head
+    recordCorrection(this.#tx, operation, { commitIndex, fromUnixMs, reading })
     writeClock(this.#tx, anchoredAt(reading))
   }
 }

@@ -1,13 +1,12 @@
 // Owns: the open kernel store: its reads outside a transaction, its fenced commits, its owner.
 // Must never: commit past its fence. Source: the admission store's owner lease and mutation fence.
 import { bootIdentity } from '../../native/clock.js'
-import type { Clock } from '../../protocol/clock.js'
+import { type Clock, NS_PER_MS } from '../../protocol/clock.js'
+import { type ClockJudgement, type ClockReading, judgeClock } from '../../protocol/trusted-clock.js'
 import type { Durability } from '../../store/connection.js'
 import { openStore } from '../../store/open.js'
 import type { Cutpoint, Store } from '../../store/store.js'
 import type { LogSettings } from '../log/decision-receipt.js'
-import { NS_PER_MS } from '../../system/deadline.js'
-import { type ClockJudgement, type ClockReading, judgeClock } from '../trusted-clock.js'
 import { uuidV7 } from '../uuid-v7.js'
 import { AdministrationReads } from './administration-tables.js'
 import { readClock, writeClock } from './clock-row.js'
@@ -79,7 +78,7 @@ export class SqliteAdmissionTables {
       const head = passFence(tx, this.owner)
       const reading = this.reading()
       const { bootId, bootMs } = reading
-      const { fault, nowUnixMs, row } = judgeClock(readClock(tx), reading, this.#time.skewMs)
+      const { fault, nowUnixMs, row } = this.#judge(tx, reading)
       writeClock(tx, row)
       const { owner, storeId } = this
       const moment = { bootId, bootMs, clockFault: fault, head, nowUnixMs, owner, storeId }
@@ -89,7 +88,12 @@ export class SqliteAdmissionTables {
 
   /** The clock as the next commit would judge it. */
   judgedClock(): ClockJudgement {
-    return judgeClock(readClock(this.#store), this.reading(), this.#time.skewMs)
+    return this.#judge(this.#store, this.reading())
+  }
+
+  #judge(rows: Parameters<typeof readClock>[0], reading: ClockReading): ClockJudgement {
+    const judged = judgeClock(readClock(rows), reading, this.#time.skewMs)
+    return judged.fault === null ? judged : { ...judged, fault: `${judged.fault}: chio clock accept` }
   }
 
   /** Both hands of the clock, now. */

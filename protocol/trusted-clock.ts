@@ -1,4 +1,5 @@
-// Owns: whether the wall clock may be believed, by the boot clock and by what the store saw before.
+// Owns: whether the wall clock may be believed, by the boot clock and by what a store saw before: the kernel's, or the
+// ledger of an executor.
 // Must never: let the high water run ahead of elapsed boot time plus skew, or let it go back by itself: a jump stops
 // admission until an administrator accepts it. Elapsed boot time is compared inside one boot only.
 // Source: clock_gettime(2) CLOCK_BOOTTIME; random(4) boot_id.
@@ -28,6 +29,8 @@ export interface ClockJudgement {
 
 /** Longest that a machine may have been switched off: beyond it a wall clock is rather wrong than right. */
 const LONGEST_OFF_MS = 400 * 86_400_000
+/** How far both hands may go on while an administrator looks at them and signs. */
+export const LONGEST_DELIBERATION_MS = 600_000
 
 export function judgeClock(
   known: ClockRow | undefined,
@@ -78,5 +81,5 @@ function believed(row: ClockRow, nowUnixMs: number): ClockJudgement {
 }
 
 function sentence(expected: string, got: string): string {
-  return `wall clock refused: expected ${expected}, got ${got}; correct it, or sign that it is right: chio clock accept`
+  return `wall clock refused: expected ${expected}, got ${got}; correct it, or sign that it is right`
 }
