@@ -25,6 +25,7 @@ import { parseStrictJson } from './json.js'
 import { KernelReceipt } from './kernel-receipt.js'
 import { MAXIMUM_APPROVALS, MAXIMUM_PARAMETERS_BYTES, MAXIMUM_TOOL_OUTPUT_BYTES } from './limits.js'
 import { ThresholdProposal } from './threshold-proposal.js'
+import { CallCredentials } from './tool-call-rpc.js'
 import { SupplementalAuthorization, type ToolCallRequest } from './tool-call.js'
 
 export const CALLER_PROTOCOL = 'chio.caller-delivery.v1'
@@ -82,24 +83,9 @@ export function toolCallOfBody(body: EvaluateBody, requestId: string): ToolCallR
   }
 }
 
-/** What whoever starts presents beyond the nonce; each is judged or refused, none is ignored. */
-export const CallerCredentials = object(
-  {},
-  {
-    optional: {
-      approval_token: SoleApprovalToken,
-      approval_tokens: array(GovernedApprovalToken, { min: 1, max: MAXIMUM_APPROVALS }),
-      declassification_grant: args(),
-      dpop_proof: args(),
-      threshold_approval_proposal: ThresholdProposal,
-    },
-  },
-)
-export type CallerCredentials = Infer<typeof CallerCredentials>
-
 export const StartBody = object(
   { arguments: args(), execution_nonce: SignedExecutionNonce, protocol },
-  { optional: { credentials: CallerCredentials } },
+  { optional: { credentials: CallCredentials } },
 )
 export type StartBody = Infer<typeof StartBody>
 

@@ -3,12 +3,13 @@
 // Source: the caller API of the kernel: preflight -> refreshed context -> reserve -> start.
 import { CallerAuthorization } from './caller-authorization.js'
 import { CallerReport } from './caller-report.js'
-import { SoleApprovalToken } from './approval-token.js'
-import { boolean, digest, type Infer, json, nullable, object, oneOf, text } from './codec.js'
+import { GovernedApprovalToken, SoleApprovalToken } from './approval-token.js'
+import { array, boolean, digest, type Infer, json, nullable, object, oneOf, text } from './codec.js'
 import { SignedExecutionNonce } from './execution-nonce.js'
 import { InvocationContext } from './invocation-context.js'
 import { KernelReceipt } from './kernel-receipt.js'
-import { MAXIMUM_PARAMETERS_BYTES, MAXIMUM_RECEIPT_TEXT_BYTES } from './limits.js'
+import { MAXIMUM_APPROVALS, MAXIMUM_PARAMETERS_BYTES, MAXIMUM_RECEIPT_TEXT_BYTES } from './limits.js'
+import { ThresholdProposal } from './threshold-proposal.js'
 import { ToolOutput } from './tool-outcome.js'
 import { ToolCallRequest } from './tool-call.js'
 
@@ -29,8 +30,10 @@ export const CallCredentials = object(
   {
     optional: {
       approval_token: SoleApprovalToken,
+      approval_tokens: array(GovernedApprovalToken, { min: 1, max: MAXIMUM_APPROVALS }),
       declassification_grant: json({ maxBytes: MAXIMUM_PARAMETERS_BYTES }),
       dpop_proof: json({ maxBytes: MAXIMUM_PARAMETERS_BYTES }),
+      threshold_approval_proposal: ThresholdProposal,
     },
   },
 )

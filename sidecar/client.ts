@@ -6,7 +6,6 @@ import type { CallerAuthorization } from '../protocol/caller-authorization.js'
 import {
   CALLER_PATHS,
   CALLER_PROTOCOL,
-  type CallerCredentials,
   CONTROL_TOKEN_FORM,
   EvaluateBody,
   EvaluateReply,
@@ -22,6 +21,7 @@ import { type Codec, encode, object, text } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import type { SignedExecutionNonce } from '../protocol/execution-nonce.js'
 import type { JsonValue } from '../protocol/json.js'
+import type { CallCredentials } from '../protocol/tool-call-rpc.js'
 import { type CallerRecovery, SidecarRefusal, UnsettledReply } from './client-errors.js'
 import { exchange, type SidecarAddress, type Target, targetOf } from './client-exchange.js'
 
@@ -49,7 +49,7 @@ export interface StartExecution {
   readonly controlToken: string
   readonly executionNonce: SignedExecutionNonce
   readonly arguments: JsonValue
-  readonly credentials?: CallerCredentials
+  readonly credentials?: CallCredentials
 }
 
 export interface ReportExecution {

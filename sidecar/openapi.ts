@@ -54,7 +54,7 @@ const DESCRIBED: Readonly<Record<Route['name'], Described>> = {
   },
   report: {
     summary:
-      'End a started call by its executor’s signed report. The original receipt again for the same report.',
+      'End a started call by the signed report of its executor. The original receipt again for the same report.',
     body: ReportBody,
     reply: ReportReply,
     statuses: [200],
