@@ -3,7 +3,7 @@
 // Must never: judge a committed start again, or believe a report before the authorization that it answers is this
 // kernel's own. Source: caller start and caller report of the kernel, in their order of checks.
 import {
-  type CallerAuthorization,
+  CallerAuthorization,
   canonicalAuthorization,
   type HistoricalAuthorization,
   verifyHistorical,
@@ -11,7 +11,7 @@ import {
 import type { FrozenContext } from '../../protocol/caller-dispatch-context.js'
 import { callerDeliveryRefusal } from '../../protocol/caller-delivery-refusal.js'
 import { canonicalReport, verifyCallerReport } from '../../protocol/caller-report.js'
-import { encode } from '../../protocol/codec.js'
+import { isSameDocument } from '../../protocol/codec.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { nonceRefusal, SignedExecutionNonce } from '../../protocol/execution-nonce.js'
 import { valueHash } from '../../protocol/kernel-receipt.js'
@@ -55,7 +55,7 @@ export class Deliveries {
   async startedBefore(operation: AdmissionOperation, start: StartCallRequest): Promise<CallDecision> {
     assertSamePin(operation, this.#context.callPolicy)
     const { terms } = toolCallOf(operation)
-    if (!isSame(terms.executionNonce, start.executionNonce)) {
+    if (!isSameDocument(SignedExecutionNonce, terms.executionNonce, start.executionNonce)) {
       throw nonceRefusal('binding', 'the nonce with which this operation was started')
     }
     if (valueHash(start.arguments) !== terms.parameterHash) throw otherArguments(operation.operationId)
@@ -107,8 +107,7 @@ export class Deliveries {
     const { authorization, frozen } = await store.calls.findDelivery(operation.operationId)
     if (operation.commit === null || authorization === null || frozen === null) throw early(operation)
     assertSamePin(operation, callPolicy)
-    const [own, given] = [authorization, presented].map(canonicalAuthorization)
-    if (Buffer.compare(own as Uint8Array, given as Uint8Array) !== 0) throw foreign()
+    if (!isSameDocument(CallerAuthorization, authorization, presented)) throw foreign()
     const { executor } = frozen.context
     const invocation = callerInvocationOf(operation)
     const pins = { executor, invocation, kernelKey: callPolicy.nonceIssuer }
@@ -125,11 +124,6 @@ export class Deliveries {
   #request({ operationId }: AdmissionOperation) {
     return this.#context.store.findRetainedRequest(operationId)
   }
-}
-
-function isSame(reserved: SignedExecutionNonce, presented: SignedExecutionNonce): boolean {
-  const [one, other] = [reserved, presented].map(nonce => encode(SignedExecutionNonce, nonce))
-  return Buffer.compare(one as Uint8Array, other as Uint8Array) === 0
 }
 
 function absent(): BrokerError {
