@@ -24,6 +24,11 @@ export const CALLER_ERROR_CODES = {
     1,
     'nothing may begin under it any more; what began stands in the ledger: execute it again to read that',
   ),
+  reservation_capacity: row(
+    'authority_unavailable',
+    69,
+    'start what is reserved, cancel it, or wait until its nonces expire; then reserve',
+  ),
   // What the client of a sidecar meets.
   reply_lost: row(
     null,

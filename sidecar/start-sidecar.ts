@@ -33,6 +33,8 @@ export interface RunningSidecar {
   readonly listen: SidecarListen
   /** Accepts nothing new, answers what is asked, gives the socket back. Safe to repeat. */
   close(): Promise<void>
+  /** Ends every connection now; who is being asked for hears no answer. Safe to repeat. */
+  hurry(): void
 }
 
 /**
@@ -57,6 +59,7 @@ export async function startSidecar(options: SidecarOptions): Promise<RunningSide
   return {
     listen: bound.listen,
     close: () => (closed ??= endOf(server as Server, bound).then(() => app.close())),
+    hurry: () => server?.closeAllConnections(),
   }
 }
 

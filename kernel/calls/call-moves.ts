@@ -14,6 +14,7 @@ import {
 } from '../../protocol/execution-nonce.js'
 import { assertFollows, contextDigest, type InvocationContext } from '../../protocol/invocation-context.js'
 import { valueHash } from '../../protocol/kernel-receipt.js'
+import { MAXIMUM_OPEN_RESERVATIONS_PER_AGENT } from '../../protocol/limits.js'
 import { type CallBudget, heldBudget, judgedBudget, takenBudget } from './call-budget.js'
 import { callRefusal, type CallRefusal, DURABLE_ADMISSION_FAILED, otherArguments } from './call-refusal.js'
 import type {
@@ -46,11 +47,25 @@ export function preflightCall(move: SqliteMove, command: PreflightCommand): Call
   assertRecoverable(policy)
   const evaluation = evaluate(move, command, judgedBudget(move, request.id))
   if (evaluation.verdict === 'deny') return denied(move, command, { evaluation, operation: null })
+  // Behind the evaluation: nobody's room is filled by whoever only names them.
+  const full = withoutRoom(move, command)
+  if (full !== null) return denied(move, command, { evaluation: { ...full, evidence: [] }, operation: null })
   const operation = preparedCall(move, command)
   begin(move, operation)
   move.operations.retain(operation.operationId, sealed)
   move.contexts.append(operation.operationId, context)
   return { operation, receipt: null, refusal: null }
+}
+
+/** Every agent has room of its own; what it asked for before was found already, and needs none. */
+function withoutRoom(move: SqliteMove, { agentId }: CallCommand): CallRefusal | null {
+  const open = move.index.openReservations(agentId)
+  if (open < MAXIMUM_OPEN_RESERVATIONS_PER_AGENT) return null
+  return callRefusal(
+    'admission',
+    'reservation_capacity',
+    `${DURABLE_ADMISSION_FAILED}call refused: expected fewer than ${MAXIMUM_OPEN_RESERVATIONS_PER_AGENT} open reservations of this agent, got ${open}; start one, or wait until one expires`,
+  )
 }
 
 /** An issued nonce is noted with the operation; it is reserved by the reserve alone. */

@@ -4,7 +4,7 @@ import { createServer as createTcpServer, type Server as TcpServer, type Socket 
 import { inspect } from 'node:util'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { CapabilityToken } from '../../protocol/capability-token.js'
-import { SidecarClient, type SidecarRefusal, type UnsettledReply } from '../../sidecar/client.js'
+import { SidecarClient, SidecarRefusal, UnsettledReply } from '../../sidecar/client.js'
 import {
   CONTROL_TOKEN,
   OWN,
@@ -76,7 +76,10 @@ describe('a refusal of the sidecar', () => {
     const refusedBy = (asked: Promise<unknown>) =>
       asked.then(
         () => 'a reply',
-        (error: SidecarRefusal) => [error.code, error.status, error.sidecarCode, error.outcome],
+        (error: unknown) =>
+          error instanceof SidecarRefusal
+            ? [error.code, error.status, error.sidecarCode, error.outcome]
+            : error,
       )
     expect([
       await refusedBy(client.startMediatedExecution(start)),
@@ -114,6 +117,13 @@ const saying =
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   }
 
+/** The error of what was asked. */
+async function unsettled(asked: Promise<unknown>): Promise<UnsettledReply> {
+  const error = await asked.catch((thrown: unknown) => thrown)
+  if (error instanceof UnsettledReply) return error
+  throw new Error('expected an unsettled reply', { cause: error })
+}
+
 describe('a reply', () => {
   const started = OWN.started as unknown as { readonly [member: string]: unknown }
   const other = JSON.parse(JSON.stringify(OWN.started)) as {
@@ -141,9 +151,9 @@ describe('a reply', () => {
     ['that is empty', 200, ''],
   ])('%s is refused and carries what recovery needs', async (_name, status, body) => {
     const client = await answering(saying(status, body))
-    const refused = await client.startMediatedExecution(start).catch((error: UnsettledReply) => error)
+    const refused = await unsettled(client.startMediatedExecution(start))
     expect(refused).toMatchObject({ code: 'reply_refused', outcome: 'unknown' })
-    expect((refused as UnsettledReply).recovery).toEqual({
+    expect(refused.recovery).toEqual({
       authorization: null,
       executionNonce: nonce,
       report: null,
@@ -195,9 +205,7 @@ describe('a lost reply', () => {
         socket.once('data', () => end(socket))
       })
       await listening(server, path)
-      const lost = (await new SidecarClient({ path })
-        .reportMediatedExecution(reported)
-        .catch((error: unknown) => error)) as UnsettledReply
+      const lost = await unsettled(new SidecarClient({ path }).reportMediatedExecution(reported))
       expect(lost).toMatchObject({ code: 'reply_lost', outcome: 'unknown' })
       expect(lost.recovery).toEqual({
         authorization,
@@ -225,7 +233,7 @@ describe('a lost reply', () => {
 
   test('shows nothing that was sent', async () => {
     const client = await answering((_request, response) => response.destroy())
-    const lost = (await client.startMediatedExecution(start).catch((error: unknown) => error)) as Error
+    const lost = await unsettled(client.startMediatedExecution(start))
     const shown = `${inspect(lost)} ${JSON.stringify(lost)} ${lost.message} ${lost.stack}`
     expect(shown).not.toContain(nonce.signature)
     expect(shown).not.toContain(CONTROL_TOKEN)

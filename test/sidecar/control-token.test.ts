@@ -70,7 +70,7 @@ describe('a token file', () => {
   })
 
   test('is refused where others may read it, or it is a link', () => {
-    const code = expect.objectContaining({ code: 'custody' })
+    const code: unknown = expect.objectContaining({ code: 'custody' })
     expect(() => readControlToken({ file: write(TOKEN, 0o640) })).toThrow(code)
     const link = join(temporaryFolder('chio-token-'), 'link')
     symlinkSync(write(TOKEN), link)

@@ -3,6 +3,7 @@ import { statSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { canonicalBytes } from '../../protocol/canonical.js'
 import { BrokerError } from '../../protocol/errors.js'
+import type { JsonValue } from '../../protocol/json.js'
 import type { ErrorCode } from '../../protocol/error-codes.js'
 import {
   askRaw,
@@ -36,8 +37,7 @@ function post(path: string, body: unknown, changes: { readonly [name: string]: s
     rawRequest(path, fieldsOf(sidecar.listen, Buffer.byteLength(text), own), text),
   )
 }
-const textOf = (value: unknown): string =>
-  Buffer.from(canonicalBytes(JSON.parse(JSON.stringify(value)))).toString('latin1')
+const textOf = (value: unknown): string => Buffer.from(canonicalBytes(value as JsonValue)).toString('latin1')
 const brief = ({ body, status }: RawReply) => [status, JSON.parse(body) as unknown]
 
 test('its socket is for this user alone', () => {
