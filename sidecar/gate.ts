@@ -47,6 +47,8 @@ function judgeBody(fields: readonly Field[]): RefusalName | undefined {
   const types = valuesOf(fields, 'content-type')
   const isJson = types.length === 1 && JSON_TYPE.test(types[0] as string)
   if (!isJson || valuesOf(fields, 'content-encoding').length > 0) return 'type'
+  if (valuesOf(fields, 'expect').some(expected => expected.toLowerCase() !== '100-continue'))
+    return 'malformed'
   return valuesOf(fields, 'content-length').some(length => Number(length) > MAXIMUM_BODY_BYTES)
     ? 'tooLarge'
     : undefined

@@ -61,8 +61,9 @@ export function boundedServer(
     handler(request, response)
   }
   server.on('request', serve)
-  // Without a listener Node says `100 Continue` by itself, before anybody has judged the head.
+  // Without listeners Node says `100 Continue` or `417` by itself, before anybody has judged the head.
   server.on('checkContinue', serve)
+  server.on('checkExpectation', serve)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
     answerMalformed(error, socket, events),
   )

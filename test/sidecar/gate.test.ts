@@ -145,6 +145,11 @@ describe('a body', () => {
     expect(judge('open', [JSON_TYPE, ['content-encoding', 'identity']])).toBe('type')
   })
 
+  test('may wait for one word alone before it is sent', () => {
+    expect(judge('open', [JSON_TYPE, ['expect', '100-Continue']])).toBe('admitted')
+    expect(judge('open', [JSON_TYPE, ['expect', 'another']])).toBe('malformed')
+  })
+
   test('is refused by the length that it announces, one byte over 1 MiB and 32 KiB', () => {
     expect(MAXIMUM_BODY_BYTES).toBe(1_081_344)
     expect(judge('open', [JSON_TYPE, ['content-length', '1081344']])).toBe('admitted')

@@ -92,7 +92,7 @@ describe.each([
     'malformed requests by the thousand leave it serving',
     async () => {
       const sidecar = sidecarOf()
-      const rounds = fullCount(300, 10_000)
+      const rounds = fullCount(120, 10_000)
       for (let round = 0; round < rounds; round += 20) {
         await Promise.all(
           Array.from({ length: 20 }, (_, at) => answerOrClose(sidecar, malformedRequest(round + at))),
