@@ -16,7 +16,7 @@ import { CapabilityReference, GrantReference, type GrantView } from '../protocol
 import type { AdminOutcome } from './admission-store.js'
 import { assertApprovable } from './approvals.js'
 import type { Caller, KernelContext } from './kernel-context.js'
-import type { StoredGrant } from './operation.js'
+import type { StoredGrant } from './operation/operation.js'
 
 type Authorization = AdminAuthorization | null
 

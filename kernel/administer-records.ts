@@ -9,10 +9,8 @@ import { AcceptClock, type ClockView, Reconcile } from '../protocol/operation-rp
 import { administer } from './administer-grants.js'
 import type { AdminOutcome } from './admission-store.js'
 import type { KernelContext } from './kernel-context.js'
-import { assertFound } from './move-rules.js'
-
-/** How far the wall clock may have gone on since the administrator looked at it. */
-const LONGEST_DELIBERATION_MS = 600_000
+import { assertFound } from './operation/move-rules.js'
+import { LONGEST_DELIBERATION_MS } from './trusted-clock.js'
 
 type Authorization = AdminAuthorization | null
 

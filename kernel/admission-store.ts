@@ -2,7 +2,7 @@
 // its compare-and-set and its commit belong together, and it resolves when the move is on disk.
 // Must never: show how a store does it. Several kernels may come to share one behind this interface.
 // Source: the admission store, its mutation fence and the budget holds of the kernel's wire.
-import type { CallStore } from './call-store.js'
+import type { CallStore } from './calls/call-store.js'
 import type { AdmissionState } from '../protocol/admission-states.js'
 import type { AdminOperation } from '../protocol/administration.js'
 import type { GovernedApprovalToken } from '../protocol/approval-token.js'
@@ -25,9 +25,9 @@ import type {
   Reservation,
   SealedRequest,
   StoredGrant,
-} from './operation.js'
-import type { OutputJudgement } from './output-guards.js'
-import type { ReceiptStore } from './receipt-store.js'
+} from './operation/operation.js'
+import type { OutputJudgement } from './output/output-guards.js'
+import type { ReceiptStore } from './log/receipt-store.js'
 
 /** What a list is cut to: one caller's records, or everybody's. */
 export interface ListFilter {

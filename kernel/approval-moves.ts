@@ -6,6 +6,7 @@ import { type GovernedApprovalToken, tokenDigest } from '../protocol/approval-to
 import { BrokerError } from '../protocol/errors.js'
 import {
   approvalSetHash,
+  approverName,
   proposalHash,
   type ProposalPins,
   type ThresholdProposal,
@@ -14,12 +15,12 @@ import {
 } from '../protocol/threshold-proposal.js'
 import type { Verified } from '../protocol/verified.js'
 import type { AnnounceCommand, AnswerCommand, ApprovalCommand } from './admission-store.js'
-import { brokerAttemptOf } from './dispatch-commit.js'
+import { brokerAttemptOf } from './operation/dispatch-commit.js'
 import { assertGrantLive } from './liveness.js'
-import * as rules from './move-rules.js'
-import type { AdmissionOperation } from './operation.js'
-import { begin, note, preparedOf, stepsTo, walk } from './operation-walk.js'
-import { endParticipants } from './participants.js'
+import * as rules from './operation/move-rules.js'
+import type { AdmissionOperation } from './operation/operation.js'
+import { begin, note, preparedOf, stepsTo, walk } from './operation/operation-walk.js'
+import { endParticipants } from './operation/participants.js'
 import type { SqliteMove } from './sqlite/move.js'
 import { bootEndOf } from './sqlite/nonce-tables.js'
 
@@ -81,7 +82,7 @@ export function submitApproval(
   const live = liveApprovals(move, spoken, { pins, proposal })
   assertFirstWord(move, verified, live)
   move.approvals.insert(operationId, verified)
-  const who = approverNamed(pins, verified)
+  const who = approverName(pins.approvers, verified.approver)
   if (verified.decision === 'denied') return denied(move, operation, who)
   const given = [...live, verified]
   const cause = `approved by ${who}: ${given.length} of ${proposal.body.required}`
@@ -164,8 +165,4 @@ function repeated(expected: string): never {
   throw new BrokerError('approval_repeated', `approval refused: expected ${expected}`, {
     outcome: 'not_started',
   })
-}
-
-function approverNamed({ approvers }: ProposalPins, { approver }: GovernedApprovalToken): string {
-  return approvers.find(({ publicKey }) => publicKey === approver)?.approverId ?? approver
 }

@@ -11,15 +11,16 @@ import type { Grant } from '../protocol/grant.js'
 import type { ReserveRequest } from '../protocol/kernel-rpc.js'
 import { APPROVAL_TIMEOUT_SECONDS } from '../protocol/limits.js'
 import {
+  approverName,
   eligibleSetDigest,
   type ProposalPins,
   signProposal,
   type ThresholdProposal,
 } from '../protocol/threshold-proposal.js'
-import { readableOperation } from './find-operation.js'
+import { readableOperation } from './operation/find-operation.js'
 import type { Caller, KernelContext } from './kernel-context.js'
-import { assertFound } from './move-rules.js'
-import { type AdmissionOperation, announcementOf, type StoredGrant } from './operation.js'
+import { assertFound } from './operation/move-rules.js'
+import { type AdmissionOperation, announcementOf, type StoredGrant } from './operation/operation.js'
 
 const WAITING: readonly AdmissionState[] = ['approval_required', 'approval_reserved']
 
@@ -139,7 +140,7 @@ export async function showApproval(
   const { grant } = assertFound(await context.store.findGrant(binding.capability_id))
   const { approvers } = context.config
   const spoken = (await context.store.approvalsOf(operationId)).map(({ approver, decision }) => ({
-    approverId: approvers.find(({ publicKey }) => publicKey === approver)?.approverId ?? approver,
+    approverId: approverName(approvers, approver),
     decision,
   }))
   const intent = intentOf(grant, binding, announcementOf(operation).request)

@@ -17,10 +17,10 @@ import {
   type SignedRegisterAttemptAuthorization,
   signRegistrationAuthorization,
 } from '../protocol/registration.js'
-import { ownOperation } from './find-operation.js'
+import { ownOperation } from './operation/find-operation.js'
 import type { Caller, KernelContext } from './kernel-context.js'
-import { assertState, sameRegistration } from './move-rules.js'
-import { type AdmissionOperation, type Reservation, brokeredCall } from './operation.js'
+import { assertState, sameRegistration } from './operation/move-rules.js'
+import { type AdmissionOperation, type Reservation, brokeredCall } from './operation/operation.js'
 import { sealRequest } from './sealed-request.js'
 
 /** Retains the request on the first call; every call signs anew over the same registration. */

@@ -31,7 +31,7 @@ import {
   whole,
   word,
 } from '../protocol/shape.js'
-import { readJsonSchema } from './json-schema.js'
+import { readJsonSchema } from './output/json-schema.js'
 import { assertOwnStore } from '../system/own-state.js'
 import { overflowUid } from '../system/peer.js'
 import { readRetainedFile } from '../system/retained-file.js'

@@ -4,7 +4,7 @@
 import type { BrokerCapabilityBody } from '../protocol/capability.js'
 import type { ErrorCode } from '../protocol/error-codes.js'
 import { BrokerError } from '../protocol/errors.js'
-import type { StoredGrant } from './operation.js'
+import type { StoredGrant } from './operation/operation.js'
 
 /** @throws BrokerError `grant_unknown`, `grant_revoked` or `grant_expired`. */
 export function assertGrantLive(

@@ -21,7 +21,7 @@ import type { ReserveRequest } from '../protocol/kernel-rpc.js'
 import { placementHeader } from '../protocol/placement.js'
 import type { KernelContext } from './kernel-context.js'
 import { CAPABILITY_LIFETIME_SECONDS, PROOF_NONCE_TTL_SECONDS } from './policy.js'
-import { BROKERED_TOOL } from './receipt-subject.js'
+import { BROKERED_TOOL } from './log/receipt-subject.js'
 import { uuidV7 } from './uuid-v7.js'
 
 /** One capability an operation: whoever knows the operation knows it before it is signed. */

@@ -16,8 +16,13 @@ import { proposalPins, proposeApproval } from './approvals.js'
 import type { Caller, KernelContext } from './kernel-context.js'
 import { assertGrantLive } from './liveness.js'
 import { capabilityIdOf, mintCapability, mintNonce } from './mint.js'
-import { sameOperation } from './move-rules.js'
-import { type AdmissionOperation, type Announcement, announcementOf, type StoredGrant } from './operation.js'
+import { sameOperation } from './operation/move-rules.js'
+import {
+  type AdmissionOperation,
+  type Announcement,
+  announcementOf,
+  type StoredGrant,
+} from './operation/operation.js'
 import { POLICY_HASH, PROOF_NONCE_TTL_SECONDS } from './policy.js'
 
 /** @throws BrokerError with the grant's, the binding's or the nonce's code; nothing was changed then. */

@@ -3,7 +3,7 @@
 // Source: RFC 8439 (ChaCha20-Poly1305), RFC 5869 (HKDF).
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { KEY_BYTES } from '../protocol/limits.js'
-import type { SealedRequest } from './operation.js'
+import type { SealedRequest } from './operation/operation.js'
 
 const CIPHER = 'chacha20-poly1305'
 const NONCE_BYTES = 12

@@ -6,7 +6,7 @@ import { type Codec, decode, encode } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import { BrokerExecuteRequest } from '../protocol/execute-request.js'
 import { ToolCallRequest } from '../protocol/tool-call.js'
-import type { SealedRequest } from './operation.js'
+import type { SealedRequest } from './operation/operation.js'
 import { openBytes, sealBytes, type SealPurpose } from './sealed-bytes.js'
 
 const REQUEST_DOMAIN = 'chio.kernel-retained-request.v1'

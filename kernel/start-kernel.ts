@@ -13,12 +13,12 @@ import { judgePeer } from '../system/peer.js'
 import type { SupervisedDaemon } from '../system/supervision.js'
 import { provisionStore } from '../store/provision.js'
 import { EmbeddedAdmissionStore } from './admission-moves.js'
-import { serveAuthority } from './authority-service.js'
-import { callPolicyOf, type ToolCallSettings } from './call-policy.js'
+import { serveAuthority } from './serving/authority-service.js'
+import { callPolicyOf, type ToolCallSettings } from './calls/call-policy.js'
 import { KERNEL_STORE_FILE, type KernelConfig } from './config.js'
 import { faultFields } from './fault-fields.js'
-import type { LogSettings } from './decision-receipt.js'
-import { serveHost } from './host-service.js'
+import type { LogSettings } from './log/decision-receipt.js'
+import { serveHost } from './serving/host-service.js'
 import { Kernel } from './kernel.js'
 import {
   assertComplete,
@@ -28,14 +28,14 @@ import {
   type KernelParts,
   type KernelPublicKeys,
 } from './kernel-context.js'
-import { limitedLog } from './limited-log.js'
-import { KernelEnd } from './kernel-end.js'
-import { Outstanding } from './outstanding.js'
-import { configuredGuards, type OutputGuard } from './output-guards.js'
-import { Settlement } from './settlement.js'
+import { limitedLog } from './serving/limited-log.js'
+import { KernelEnd } from './serving/kernel-end.js'
+import { Outstanding } from './serving/outstanding.js'
+import { configuredGuards, type OutputGuard } from './output/output-guards.js'
+import { Settlement } from './settling/settlement.js'
 import { KERNEL_STORE_SCHEMA } from './sqlite/schema.js'
 import { openTables } from './sqlite/tables.js'
-import { SupervisedKernel } from './supervised-kernel.js'
+import { SupervisedKernel } from './serving/supervised-kernel.js'
 
 export interface StartOptions extends Omit<KernelParts, 'log'> {
   readonly log?: KernelLog

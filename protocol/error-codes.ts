@@ -3,6 +3,7 @@
 // line; null means that the connection closes without a byte.
 // Source: the ten codes of the broker protocol; exit codes after sysexits.h (69, 73, 75).
 
+import { CALLER_ERROR_CODES } from './caller-error-codes.js'
 import { type ErrorCodeRow, row } from './error-code-row.js'
 import { KERNEL_ERROR_CODES } from './kernel-error-codes.js'
 
@@ -86,6 +87,8 @@ export const ERROR_CODES = {
   credential_exists: row(null, 1, 'see what is stored: chio credential list'),
 
   ...KERNEL_ERROR_CODES,
+
+  ...CALLER_ERROR_CODES,
 
   // The stream, its frames and its peers.
   prepared_stream_consumed: row(

@@ -127,7 +127,7 @@ function signingInput(bodyBytes: Uint8Array, id: string): Uint8Array {
   return Buffer.concat([Buffer.from('{"body":'), bodyBytes, Buffer.from(`,"id":"${id}"}`)])
 }
 
-/** SHA-256 of the canonical value: an action's parameter hash, the content hash of a value. */
+/** SHA-256 of the canonical value: the parameter hash of an action, the content hash of a value. */
 export function valueHash(value: JsonValue): string {
   return sha256Hex(canonicalBytes(value))
 }

@@ -39,6 +39,11 @@ export const EligibleApprover = object({
 })
 export type EligibleApprover = Infer<typeof EligibleApprover>
 
+/** The name of an approver, or the key itself where nobody is configured for it any more. */
+export function approverName(approvers: readonly EligibleApprover[], key: string): string {
+  return approvers.find(({ publicKey }) => publicKey === key)?.approverId ?? key
+}
+
 /** Canonical bytes of a set of approvers, in the order of their ids. */
 export function approverSetBytes(approvers: readonly EligibleApprover[]): Uint8Array {
   const sorted = [...approvers].sort((left, right) => (left.approverId < right.approverId ? -1 : 1))

@@ -14,7 +14,7 @@ import {
   type BudgetLimits,
   BudgetOutcome,
   type BudgetRow,
-} from '../budget.js'
+} from '../calls/budget.js'
 import type { Moment } from './owner-table.js'
 import { insertRow, readDocument, type Reader } from './row-documents.js'
 

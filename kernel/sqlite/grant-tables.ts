@@ -6,7 +6,7 @@ import { Grant, grantDigest } from '../../protocol/grant.js'
 import { appendOnly } from '../../store/schema.js'
 import type { Transaction } from '../../store/transaction.js'
 import type { ListFilter } from '../admission-store.js'
-import type { StoredGrant } from '../operation.js'
+import type { StoredGrant } from '../operation/operation.js'
 import { type Head, HEAD_SQL, type Moment } from './owner-table.js'
 import { insertRow, readDocument, type Reader } from './row-documents.js'
 

@@ -2,7 +2,7 @@
 // Must never: forget a hold or end it twice: the table refuses both by itself.
 // Source: budget holds of the kernel's wire (authorize, capture, reverse).
 import type { Transaction } from '../../store/transaction.js'
-import type { AdmissionOperation, Announcement } from '../operation.js'
+import type { AdmissionOperation, Announcement } from '../operation/operation.js'
 import type { Moment } from './owner-table.js'
 import { insertRow } from './row-documents.js'
 

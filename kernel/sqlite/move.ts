@@ -3,7 +3,7 @@
 import type { AdminOperation } from '../../protocol/administration.js'
 import { anchoredAt, type ClockReading } from '../trusted-clock.js'
 import type { Transaction } from '../../store/transaction.js'
-import type { LogSettings } from '../decision-receipt.js'
+import type { LogSettings } from '../log/decision-receipt.js'
 import { AdministrationTables } from './administration-tables.js'
 import { BudgetTables } from './budget-tables.js'
 import { ApprovalTables } from './approval-tables.js'
@@ -78,7 +78,8 @@ export class SqliteMove implements Moment {
   /** From here on the wall clock counts as it is, back too; the correction is kept. */
   acceptClock(operation: AdminOperation, reading: ClockReading): void {
     const fromUnixMs = readClock(this.#tx)?.highWaterUnixMs ?? reading.unixMs
-    recordCorrection(this.#tx, operation, { fromUnixMs, reading })
+    const { commitIndex } = this.head
+    recordCorrection(this.#tx, operation, { commitIndex, fromUnixMs, reading })
     writeClock(this.#tx, anchoredAt(reading))
   }
 }

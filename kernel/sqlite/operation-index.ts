@@ -4,7 +4,7 @@ import { ADMISSION_STATES, STATE_FACTS } from '../../protocol/admission-states.j
 import { MAXIMUM_SHARING } from '../../protocol/operation-rpc.js'
 import { appendOnly } from '../../store/schema.js'
 import type { Transaction } from '../../store/transaction.js'
-import type { AdmissionOperation } from '../operation.js'
+import type { AdmissionOperation } from '../operation/operation.js'
 import { insertRow, type Reader } from './row-documents.js'
 
 export const OPERATION_INDEX_SQL = `

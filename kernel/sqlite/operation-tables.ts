@@ -18,8 +18,8 @@ import {
   type OperationCall,
   Reservation,
   type SealedRequest,
-} from '../operation.js'
-import { ToolCallTerms } from '../tool-call-terms.js'
+} from '../operation/operation.js'
+import { ToolCallTerms } from '../calls/tool-call-terms.js'
 import type { Moment } from './owner-table.js'
 import { insertRow, type Reader, readOptionalDocument, RememberedDocuments } from './row-documents.js'
 

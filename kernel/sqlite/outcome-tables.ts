@@ -5,7 +5,7 @@ import { encode } from '../../protocol/codec.js'
 import { ToolOutcome } from '../../protocol/tool-outcome.js'
 import { appendOnly } from '../../store/schema.js'
 import type { Transaction } from '../../store/transaction.js'
-import type { SealedRequest } from '../operation.js'
+import type { SealedRequest } from '../operation/operation.js'
 import { insertRow, readDocument, type Reader } from './row-documents.js'
 
 export const OUTCOME_SQL = `

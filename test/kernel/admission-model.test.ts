@@ -2,7 +2,7 @@
 // and everything that stands afterwards is the same.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { AdmissionOperation } from '../../kernel/operation.js'
+import type { AdmissionOperation } from '../../kernel/operation/operation.js'
 import { decodeAdmissionOperation } from '../../protocol/admission-document.js'
 import { sha256Hex } from '../../protocol/digest.js'
 import { preparationDigest } from '../../protocol/execution-nonce-encoding.js'

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { packageRoot } from '../../native/paths.js'
 import { ERROR_CODES } from '../../protocol/error-codes.js'
 import { ADMINISTRATIVE_OPERATIONS } from '../../protocol/kernel-rpc.js'
-import { MAXIMUM_AUTHORITY_FRAME_BYTES } from '../../kernel/authority-service.js'
-import { HANDLED_KINDS } from '../../kernel/operation-table.js'
+import { MAXIMUM_AUTHORITY_FRAME_BYTES } from '../../kernel/serving/authority-service.js'
+import { HANDLED_KINDS } from '../../kernel/serving/operation-table.js'
 import { authorityExamples, examplesOfPage, memberNames } from '../support/rpc-examples.js'
 
 const page = (name: string): string => readFileSync(join(packageRoot(), 'docs', name), 'utf8')

@@ -1,7 +1,7 @@
 // Owns kernels in processes of their own, which end themselves at a named cutpoint. They run the compiled parts;
 // seeds travel by argument here, which only a test may do.
 import { toHex } from '../../protocol/digest.js'
-import type { ToolCallSettings } from '../../kernel/call-policy.js'
+import type { ToolCallSettings } from '../../kernel/calls/call-policy.js'
 import type { KernelConfig } from '../../kernel/config.js'
 import { type CompiledChild, startChild } from './compiled-child.js'
 

@@ -1,6 +1,6 @@
 // Owns a broker's records as a test scripts them: what a real broker cannot be made to answer on demand. Keeps
 // every question in order.
-import type { BrokerRecords, RetainedAttempt, Unanswered } from '../../kernel/broker-records.js'
+import type { BrokerRecords, RetainedAttempt, Unanswered } from '../../kernel/settling/broker-records.js'
 import type { BrokerExecuteResponse } from '../../protocol/execute-response.js'
 import type { BrokerRecord } from '../../protocol/kernel-rpc.js'
 import type { AttemptStatus } from '../../protocol/status.js'

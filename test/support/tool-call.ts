@@ -1,7 +1,7 @@
 // Owns tool calls as an agent and its host make them: a token of the kernel's own issuer, a request under it, a context.
 // Must never be reached from anything that ships.
 import { randomUUID } from 'node:crypto'
-import type { CallGuard } from '../../kernel/evaluate-call.js'
+import type { CallGuard } from '../../kernel/calls/evaluate-call.js'
 import { systemClock } from '../../native/clock.js'
 import {
   type CapabilityToken,

@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { KERNEL_CLOSES_WITHIN_MS } from '../../kernel/kernel-end.js'
+import { KERNEL_CLOSES_WITHIN_MS } from '../../kernel/serving/kernel-end.js'
 import { DEFAULT_IPC_DEADLINE_MS } from '../../protocol/limits.js'
 import { layoutOf } from '../../system/layout.js'
 import { chio } from '../support/chio.js'

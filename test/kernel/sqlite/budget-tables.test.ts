@@ -2,7 +2,7 @@
 // openings between them. Whatever happens, nothing is counted twice, nothing leaks, and no limit is passed.
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { BudgetEvent, BudgetOutcome } from '../../../kernel/budget.js'
+import type { BudgetEvent, BudgetOutcome } from '../../../kernel/calls/budget.js'
 import { fullCount, FULL_RUN_TIMEOUT_MS } from '../../support/counts.js'
 import { type KernelTables, makeKernelTables } from '../../support/kernel-tables.js'
 import { runSql } from '../../support/test-store.js'
