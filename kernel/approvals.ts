@@ -17,10 +17,16 @@ import {
   signProposal,
   type ThresholdProposal,
 } from '../protocol/threshold-proposal.js'
+import { approvableIntentOf } from './calls/call-approvals.js'
 import { readableOperation } from './operation/find-operation.js'
 import type { Caller, KernelContext } from './kernel-context.js'
 import { assertFound } from './operation/move-rules.js'
-import { type AdmissionOperation, announcementOf, type StoredGrant } from './operation/operation.js'
+import {
+  type AdmissionOperation,
+  announcementOf,
+  isToolCall,
+  type StoredGrant,
+} from './operation/operation.js'
 
 const WAITING: readonly AdmissionState[] = ['approval_required', 'approval_reserved']
 
@@ -136,15 +142,20 @@ export async function showApproval(
       { operationId },
     )
   }
-  const { binding } = operation
-  const { grant } = assertFound(await context.store.findGrant(binding.capability_id))
   const { approvers } = context.config
   const spoken = (await context.store.approvalsOf(operationId)).map(({ approver, decision }) => ({
     approverId: approverName(approvers, approver),
     decision,
   }))
-  const intent = intentOf(grant, binding, announcementOf(operation).request)
+  const intent = await shownIntent(context, operation)
   return { approvers, intent, proposal, spoken, view: await viewOf(context, operation) }
+}
+
+async function shownIntent(context: KernelContext, operation: AdmissionOperation): Promise<GovernedIntent> {
+  const { binding, call } = operation
+  if (isToolCall(call)) return approvableIntentOf(call)
+  const { grant } = assertFound(await context.store.findGrant(binding.capability_id))
+  return intentOf(grant, binding, announcementOf(operation).request)
 }
 
 /** Hands an approver's word in. @throws BrokerError with the code of what refuses it; nothing was changed then. */

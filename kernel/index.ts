@@ -5,4 +5,4 @@ export { type KernelConfig, parseKernelConfig, readKernelConfig } from './config
 export type { CallGuard, JudgedCall } from './calls/evaluate-call.js'
 export type { DeliveredOutput, OutputGuard } from './output/output-guards.js'
 export { RefusedDecision } from './log/refused-decision.js'
-export { provisionKernel, startKernel } from './start-kernel.js'
+export { embedKernel, provisionKernel, startKernel } from './start-kernel.js'

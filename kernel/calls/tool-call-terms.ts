@@ -3,44 +3,78 @@
 // Source: the admission operation of a caller-delivered tool call; ids of budget holds.
 import { bindOperation, OperationBinding } from '../../protocol/admission-operation.js'
 import type { ParticipantRequirements } from '../../protocol/admission-requirements.js'
+import { CallerExecutor } from '../../protocol/caller-authorization.js'
 import { capabilityTokenHash } from '../../protocol/capability-token.js'
-import { digest, encode, type Infer, identifier, object, publicKeyHex } from '../../protocol/codec.js'
+import {
+  digest,
+  encode,
+  type Infer,
+  identifier,
+  nullable,
+  object,
+  publicKeyHex,
+} from '../../protocol/codec.js'
 import { domainDigestHex } from '../../protocol/digest.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { type NonceBinding, SignedExecutionNonce } from '../../protocol/execution-nonce.js'
 import { valueHash } from '../../protocol/kernel-receipt.js'
 import { MAXIMUM_IDENTIFIER_BYTES } from '../../protocol/limits.js'
+import { MonetaryAmount } from '../../protocol/scope.js'
 import { ToolCallRequest } from '../../protocol/tool-call.js'
-import { UnixSeconds } from '../../protocol/unix-time.js'
+import { Count, UnixSeconds } from '../../protocol/unix-time.js'
 import { POLICY_HASH } from '../policy.js'
+
+/** What this kernel asks of a call: with other terms it is another operation. */
+export interface CallTerms {
+  /** To whom it would be delivered. */
+  readonly executor: CallerExecutor | null
+  readonly requiredApprovals: number
+}
 
 /**
  * A call that an executor carries out needs a hold and a nonce. An attempt is announced to a pinned executor alone, so
  * that pinning one later adopts none of the operations that were admitted without.
  */
-const TOOL_CALL_REQUIREMENTS: ParticipantRequirements = {
-  approval: false,
+const requirementsUnder = ({ executor, requiredApprovals }: CallTerms): ParticipantRequirements => ({
+  approval: requiredApprovals > 0,
   authorization_consumption: false,
-  broker_attempt: false,
+  broker_attempt: executor !== null,
   budget_capture: true,
   execution_nonce: true,
   obligation: false,
   observation_attempt_zero: false,
   outcome_eligibility: false,
   payment: false,
-}
+})
 
-export const ToolCallTerms = object({
+const members = {
   /** Key of the agent that asked: the subject of its token. */
   agentId: publicKeyHex(),
   binding: OperationBinding,
   capabilityExpiresAt: UnixSeconds,
-  /** Issued by the preflight; reserved by nothing but the reserve. */
-  executionNonce: SignedExecutionNonce,
+  /** To whom it is delivered, as it was pinned then; null where nobody was. */
+  executor: nullable(CallerExecutor),
   parameterHash: digest(),
   serverId: identifier(),
   toolName: identifier(),
-})
+}
+export type AskedTerms = Omit<ToolCallTerms, 'approvable' | 'executionNonce'>
+
+/** What approvers are told of a call beside its names and its hashes. */
+const Approvable = object({ argumentsBytes: Count, maximumCost: nullable(MonetaryAmount) })
+
+/** A call that waits for its approvals: no nonce was issued for it yet. */
+export const AnnouncedCallTerms = object({ ...members, approvable: Approvable })
+export type AnnouncedCallTerms = Infer<typeof AnnouncedCallTerms>
+
+export const ToolCallTerms = object(
+  {
+    ...members,
+    /** Issued by the preflight; reserved by nothing but the reserve. */
+    executionNonce: SignedExecutionNonce,
+  },
+  { optional: { approvable: Approvable } },
+)
 export type ToolCallTerms = Infer<typeof ToolCallTerms>
 
 /** Who coordinates the operations of a tenant. */
@@ -53,6 +87,7 @@ export interface Coordinator {
 export function bindCall(
   request: ToolCallRequest,
   { authorityId, tenantScope }: Coordinator,
+  under: CallTerms,
 ): OperationBinding {
   const { capability_token: token, id, params } = request
   return bindOperation({
@@ -65,7 +100,7 @@ export function bindCall(
     request: {
       action_parameter_hash: valueHash(params),
       immutable_request_hash: domainDigestHex('chio.kernel-tool-call.v1', encode(ToolCallRequest, request)),
-      participant_requirements: TOOL_CALL_REQUIREMENTS,
+      participant_requirements: requirementsUnder(under),
     },
     requestId: id,
     tenantId: tenantScope,
@@ -83,6 +118,11 @@ export function nonceBindingOf(request: ToolCallRequest): NonceBinding {
     tool_name: tool,
     tool_server: server_id,
   }
+}
+
+/** One attempt an operation: whoever knows the operation knows its name. */
+export function callerAttemptId(operationId: string): string {
+  return `caller-attempt-${domainDigestHex('chio.kernel-caller-attempt.v1', Buffer.from(operationId, 'utf8'))}`
 }
 
 /** What may follow the name of a hold: the one under a ceiling, and the events of both. */

@@ -8,6 +8,7 @@ import { AdministrationTables } from './administration-tables.js'
 import { BudgetTables } from './budget-tables.js'
 import { ApprovalTables } from './approval-tables.js'
 import { CapabilityTables } from './capability-tables.js'
+import { DeliveryTables } from './delivery-tables.js'
 import { ContextTables } from './context-tables.js'
 import { GrantTables } from './grant-tables.js'
 import { HoldTable } from './hold-table.js'
@@ -15,6 +16,7 @@ import { NonceTables } from './nonce-tables.js'
 import { OperationIndex } from './operation-index.js'
 import { OperationTables } from './operation-tables.js'
 import { OutcomeTables } from './outcome-tables.js'
+import { PossessionTables } from './possession-tables.js'
 import { readClock, recordCorrection, writeClock } from './clock-row.js'
 import { ReconciliationTable } from './reconciliation-table.js'
 import type { Head, Moment, Owner } from './owner-table.js'
@@ -34,12 +36,14 @@ export class SqliteMove implements Moment {
   readonly budgets: BudgetTables
   readonly capabilities: CapabilityTables
   readonly contexts: ContextTables
+  readonly deliveries: DeliveryTables
   readonly approvals: ApprovalTables
   readonly grants: GrantTables
   readonly holds: HoldTable
   readonly nonces: NonceTables
   readonly index: OperationIndex
   readonly operations: OperationTables
+  readonly possessions: PossessionTables
   readonly receipts: ReceiptTables
   readonly reconciliations: ReconciliationTable
   readonly #tx: Transaction
@@ -58,12 +62,14 @@ export class SqliteMove implements Moment {
     this.budgets = new BudgetTables(tx, moment)
     this.capabilities = new CapabilityTables(tx, moment)
     this.contexts = new ContextTables(tx, moment)
+    this.deliveries = new DeliveryTables(tx)
     this.approvals = new ApprovalTables(tx, moment)
     this.grants = new GrantTables(tx, moment)
     this.holds = new HoldTable(tx, moment)
     this.nonces = new NonceTables(tx, moment)
     this.index = new OperationIndex(tx)
     this.operations = new OperationTables(tx, moment)
+    this.possessions = new PossessionTables(tx, moment)
     this.receipts = new ReceiptTables(tx, moment)
     this.outcomes = new OutcomeTables(tx)
     this.reconciliations = new ReconciliationTable(tx, moment)

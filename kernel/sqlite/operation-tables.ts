@@ -19,7 +19,7 @@ import {
   Reservation,
   type SealedRequest,
 } from '../operation/operation.js'
-import { ToolCallTerms } from '../calls/tool-call-terms.js'
+import { AnnouncedCallTerms, ToolCallTerms } from '../calls/tool-call-terms.js'
 import type { Moment } from './owner-table.js'
 import { insertRow, type Reader, readOptionalDocument, RememberedDocuments } from './row-documents.js'
 
@@ -110,6 +110,10 @@ export class OperationReads {
     return this.#reader.all('SELECT state, count FROM state_counts WHERE count > 0 ORDER BY state')
   }
 
+  count(): number {
+    return (this.#reader.get('SELECT count(*) AS n FROM operations') as { n: number }).n
+  }
+
   retainedRequest(operationId: string): SealedRequest | undefined {
     const sql = 'SELECT nonce, ciphertext FROM retained_requests WHERE operation_id = ?'
     return this.#reader.get(sql, operationId)
@@ -198,10 +202,16 @@ function refuseStale({ operationId, version }: AdmissionOperation): never {
 }
 
 /** What is fixed by the first move, of every kind of call. */
-const Call = tagged('kind', { announced: Announcement, brokered: Reservation, tool_call: ToolCallTerms })
+const Call = tagged('kind', {
+  announced: Announcement,
+  announced_call: AnnouncedCallTerms,
+  brokered: Reservation,
+  tool_call: ToolCallTerms,
+})
 
 function callDocument(call: OperationCall): Infer<typeof Call> {
   if (call.kind === 'tool_call') return { kind: 'tool_call', ...call.terms }
+  if (call.kind === 'announced_call') return { kind: 'announced_call', ...call.terms }
   if (call.kind === 'announced') return { kind: 'announced', ...call.reservation }
   return { kind: 'brokered', ...call.reservation }
 }
@@ -212,6 +222,10 @@ function callOf(
   added: Pick<OperationCall, 'record' | 'registration'>,
 ): OperationCall {
   if (document.kind === 'tool_call') {
+    const { kind, ...terms } = document
+    return { kind, terms, ...added }
+  }
+  if (document.kind === 'announced_call') {
     const { kind, ...terms } = document
     return { kind, terms, ...added }
   }
@@ -236,7 +250,7 @@ function operationOf(row: OperationRow): AdmissionOperation {
     attachments: attachments.read(operationId, row.attachments),
     binding: document.binding,
     leaseEpoch: row.lease_epoch,
-    callerPublicKey: document.kind === 'tool_call' ? document.agentId : document.request.callerPublicKey,
+    callerPublicKey: 'agentId' in document ? document.agentId : document.request.callerPublicKey,
     state: row.state,
     version: row.version,
     createdAtUnixMs: row.created_at_unix_ms,
