@@ -14,9 +14,16 @@ import {
 } from '../../protocol/execution-nonce.js'
 import { assertFollows, contextDigest, type InvocationContext } from '../../protocol/invocation-context.js'
 import { valueHash } from '../../protocol/kernel-receipt.js'
+import { MAXIMUM_OPEN_RESERVATIONS_PER_AGENT } from '../../protocol/limits.js'
 import { type CallBudget, heldBudget, judgedBudget, takenBudget } from './call-budget.js'
 import * as approvals from './call-approvals.js'
-import { isRefusal, otherArguments } from './call-refusal.js'
+import {
+  callRefusal,
+  type CallRefusal,
+  DURABLE_ADMISSION_FAILED,
+  isRefusal,
+  otherArguments,
+} from './call-refusal.js'
 import { denied, standing, takenBack } from './call-decisions.js'
 import type {
   CallCommand,
@@ -49,6 +56,9 @@ export function preflightCall(move: SqliteMove, command: PreflightCommand): Call
   assertRecoverable(policy)
   const evaluation = evaluate(move, command, judgedBudget(move, request.id))
   if (evaluation.verdict === 'deny') return denied(move, command, { evaluation, operation: null })
+  // Behind the evaluation: nobody's room is filled by whoever only names them.
+  const full = withoutRoom(move, command)
+  if (full !== null) return denied(move, command, { evaluation: { ...full, evidence: [] }, operation: null })
   if (binding.request_binding.participant_requirements.approval) return announced(move, command, evaluation)
   const operation = preparedCall(move, command)
   begin(move, operation)
@@ -85,6 +95,17 @@ function goOn(move: SqliteMove, command: PreflightCommand, operation: AdmissionO
   const evaluation = evaluate(move, command, budget, { operation })
   if (evaluation.verdict === 'deny') return denied(move, command, { evaluation, operation })
   return standing(move, approvals.issueApproved(move, { ...operation, call }, command))
+}
+
+/** Every agent has room of its own; what it asked for before was found already, and needs none. */
+function withoutRoom(move: SqliteMove, { agentId }: CallCommand): CallRefusal | null {
+  const open = move.index.openReservations(agentId)
+  if (open < MAXIMUM_OPEN_RESERVATIONS_PER_AGENT) return null
+  return callRefusal(
+    'admission',
+    'reservation_capacity',
+    `${DURABLE_ADMISSION_FAILED}call refused: expected fewer than ${MAXIMUM_OPEN_RESERVATIONS_PER_AGENT} open reservations of this agent, got ${open}; start one, or wait until one expires`,
+  )
 }
 
 /** An issued nonce is noted with the operation; it is reserved by the reserve alone. */

@@ -1,4 +1,5 @@
-// Owns: by what an operation is found besides its id and its request: its attempt, and its arguments.
+// Owns: by what an operation is found besides its id and its request: its attempt, its arguments, and whose reservation
+// it still is.
 // Must never: say that an operation may be moved. Source: sqlite.org/queryplanner.html.
 import { ADMISSION_STATES, STATE_FACTS } from '../../protocol/admission-states.js'
 import { MAXIMUM_SHARING } from '../../protocol/operation-rpc.js'
@@ -7,7 +8,11 @@ import type { Transaction } from '../../store/transaction.js'
 import type { AdmissionOperation } from '../operation/operation.js'
 import { insertRow, type Reader } from './row-documents.js'
 
+/** What may still be started, or expires. */
+const RESERVED = `settled = 0 AND state IN ('prepared', 'budget_authorized', 'ready_to_dispatch')`
+
 export const OPERATION_INDEX_SQL = `
+CREATE INDEX operations_reserved ON operations (caller_public_key) WHERE ${RESERVED};
 CREATE TABLE operation_index (operation_id TEXT PRIMARY KEY REFERENCES operations, attempt_id TEXT UNIQUE, argument_hash TEXT NOT NULL) STRICT;
 CREATE INDEX operations_of_arguments ON operation_index (argument_hash);
 ${appendOnly('operation_index')}`
@@ -33,6 +38,12 @@ export class OperationIndexReads {
   ofAttempt(attemptId: string): string | undefined {
     const sql = 'SELECT operation_id AS id FROM operation_index WHERE attempt_id = ?'
     return this.#reader.get<{ id: string }>(sql, attemptId)?.id
+  }
+
+  /** How many reservations of a caller are open: neither started nor taken back. */
+  openReservations(callerPublicKey: string): number {
+    const sql = `SELECT count(*) AS count FROM operations WHERE caller_public_key = ? AND ${RESERVED}`
+    return this.#reader.get<{ count: number }>(sql, callerPublicKey)?.count ?? 0
   }
 
   /** Other operations with the same arguments that are not resolved, newest first. */
