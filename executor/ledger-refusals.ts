@@ -11,7 +11,7 @@ export function outcomeUnknown(
   const { claimId, operationId } = claim
   return new BrokerError(
     'executor_outcome_unknown',
-    `execution refused: expected a retained report of operation ${operationId}, got claim ${claimId} without one; it may have acted and is never called again`,
+    `execution refused: expected a retained report of operation ${operationId}, got claim ${claimId} and none that is confirmed; it may have acted and is never called again`,
     { cause, operationId, outcome: 'unknown' },
   )
 }
