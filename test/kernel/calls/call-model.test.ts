@@ -266,7 +266,7 @@ test(
           world.remove()
         }
       }),
-      { numRuns: fullCount(4, 60) },
+      { numRuns: fullCount(3, 30) },
     )
   },
   FULL_RUN_TIMEOUT_MS,
