@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { type AdminRequest, signAdminRequest } from '../protocol/administration.js'
 import { type Clock, unixSeconds } from '../protocol/clock.js'
-import { type Codec, decode, encode } from '../protocol/codec.js'
+import { type Codec, decode, encode, isSameDocument } from '../protocol/codec.js'
 import {
   CapabilityControlCommand,
   CapabilityStatusResponse,
@@ -177,8 +177,7 @@ function checkReceiptOf(
     (body.requestId !== told.requestId && 'requestId') ||
     (body.tenantScope !== told.tenantScope && 'tenantScope') ||
     (body.operation !== mutation && 'operation') ||
-    (Buffer.compare(encode(CredentialRef, body.credential), encode(CredentialRef, credential)) !== 0 &&
-      'credential')
+    (!isSameDocument(CredentialRef, body.credential, credential) && 'credential')
   if (other === false) return
   throw new BrokerError(
     'authorization_denied',

@@ -10,9 +10,7 @@ import { administer } from './administer-grants.js'
 import type { AdminOutcome } from './admission-store.js'
 import type { KernelContext } from './kernel-context.js'
 import { assertFound } from './operation/move-rules.js'
-
-/** How far the wall clock may have gone on since the administrator looked at it. */
-const LONGEST_DELIBERATION_MS = 600_000
+import { LONGEST_DELIBERATION_MS } from './trusted-clock.js'
 
 type Authorization = AdminAuthorization | null
 

@@ -6,6 +6,7 @@ import { type GovernedApprovalToken, tokenDigest } from '../protocol/approval-to
 import { BrokerError } from '../protocol/errors.js'
 import {
   approvalSetHash,
+  approverName,
   proposalHash,
   type ProposalPins,
   type ThresholdProposal,
@@ -81,7 +82,7 @@ export function submitApproval(
   const live = liveApprovals(move, spoken, { pins, proposal })
   assertFirstWord(move, verified, live)
   move.approvals.insert(operationId, verified)
-  const who = approverNamed(pins, verified)
+  const who = approverName(pins.approvers, verified.approver)
   if (verified.decision === 'denied') return denied(move, operation, who)
   const given = [...live, verified]
   const cause = `approved by ${who}: ${given.length} of ${proposal.body.required}`
@@ -164,8 +165,4 @@ function repeated(expected: string): never {
   throw new BrokerError('approval_repeated', `approval refused: expected ${expected}`, {
     outcome: 'not_started',
   })
-}
-
-function approverNamed({ approvers }: ProposalPins, { approver }: GovernedApprovalToken): string {
-  return approvers.find(({ publicKey }) => publicKey === approver)?.approverId ?? approver
 }

@@ -11,6 +11,7 @@ import type { Grant } from '../protocol/grant.js'
 import type { ReserveRequest } from '../protocol/kernel-rpc.js'
 import { APPROVAL_TIMEOUT_SECONDS } from '../protocol/limits.js'
 import {
+  approverName,
   eligibleSetDigest,
   type ProposalPins,
   signProposal,
@@ -143,7 +144,7 @@ export async function showApproval(
   }
   const { approvers } = context.config
   const spoken = (await context.store.approvalsOf(operationId)).map(({ approver, decision }) => ({
-    approverId: approvers.find(({ publicKey }) => publicKey === approver)?.approverId ?? approver,
+    approverId: approverName(approvers, approver),
     decision,
   }))
   const intent = await shownIntent(context, operation)

@@ -2,7 +2,7 @@
 // Must never: start twice, or answer a second start with anything but the first answer.
 // Source: the caller start of the kernel (a committed original is answered again); the nonce's order of checks.
 import { unixSeconds } from '../protocol/clock.js'
-import { encode } from '../protocol/codec.js'
+import { isSameDocument } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import { SignedExecutionNonce, verifyNonce } from '../protocol/execution-nonce.js'
 import type { StartResult } from '../protocol/kernel-rpc.js'
@@ -19,7 +19,8 @@ export async function startDispatch(
   const operation = await ownOperation(context, caller, request.operationId)
   const { executionNonce: reserved } = brokeredCall(operation).reservation.answer
   // A committed start is answered again, whatever the time is now: the nonce was judged when it was committed.
-  if (operation.commit !== null && isSame(reserved, request.executionNonce)) return startResultOf(operation)
+  if (operation.commit !== null && isSameDocument(SignedExecutionNonce, reserved, request.executionNonce))
+    return startResultOf(operation)
   await judgeSharing(context, operation)
   const issuer = context.keys.kernel.publicKey
   const nonce = verifyNonce(request.executionNonce, {
@@ -47,11 +48,6 @@ export async function judgeSharing(context: KernelContext, operation: AdmissionO
     )
   }
   context.log({ level: 'warn', event: 'arguments_shared', operationId, other })
-}
-
-function isSame(reserved: SignedExecutionNonce, presented: SignedExecutionNonce): boolean {
-  const [one, other] = [reserved, presented].map(nonce => encode(SignedExecutionNonce, nonce))
-  return Buffer.compare(one as Uint8Array, other as Uint8Array) === 0
 }
 
 function startResultOf({ commit, operationId }: AdmissionOperation): StartResult {

@@ -28,6 +28,8 @@ export interface ClockJudgement {
 
 /** Longest that a machine may have been switched off: beyond it a wall clock is rather wrong than right. */
 const LONGEST_OFF_MS = 400 * 86_400_000
+/** How far both hands may go on while an administrator looks at them and signs. */
+export const LONGEST_DELIBERATION_MS = 600_000
 
 export function judgeClock(
   known: ClockRow | undefined,

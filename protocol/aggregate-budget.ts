@@ -13,6 +13,7 @@ import {
   oneOf,
   publicKeyHex,
   signatureHex,
+  isSameDocument,
 } from './codec.js'
 import { domainDigestHex, domainPrefix, toHex } from './digest.js'
 import { BrokerError } from './errors.js'
@@ -142,8 +143,8 @@ export function checkAggregateShape(token: BudgetedToken): void {
 
 /** Whether a binding is the one that this root's issuer made of it. @throws BrokerError `capability_denied`. */
 export function checkFamilyRoot(binding: AggregateRootBinding, root: FamilyRoot): void {
-  const expected = encode(RootBody, rootBodyOf(root, binding.body.max_invocations))
-  if (Buffer.compare(expected, encode(RootBody, binding.body)) !== 0) deny('root_binding', 'its own root')
+  const expected = rootBodyOf(root, binding.body.max_invocations)
+  if (!isSameDocument(RootBody, expected, binding.body)) deny('root_binding', 'its own root')
   const issuer = admitPublicKey(binding.body.root_issuer, 'root issuer')
   if (!verifySignature(issuer, signedBytes(binding.body), binding.signature)) {
     deny('root_binding', "the root issuer's signature")

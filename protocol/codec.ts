@@ -3,7 +3,7 @@
 // received. Must never skip an unknown member or fill in a missing one.
 // Source: RFC 8785; the broker protocol's encoding rules, section 0.
 
-export { type Codec, decode, encode, type Infer } from './document-codec.js'
+export { type Codec, decode, encode, type Infer, isSameDocument } from './document-codec.js'
 export { type ObjectCodec, object, refine, tagged, textOrObject } from './codec-object.js'
 export { decodeSliced, encodeSliced, type YieldNow } from './codec-sliced.js'
 export {

@@ -5,7 +5,6 @@
 import {
   array,
   boolean,
-  encode,
   type Infer,
   identifier,
   integer,
@@ -59,7 +58,3 @@ export const Constraint = tagged('type', {
 })
 export type Constraint = Infer<typeof Constraint>
 export type ConstraintType = Constraint['type']
-
-export function isSameConstraint(left: Constraint, right: Constraint): boolean {
-  return Buffer.compare(encode(Constraint, left), encode(Constraint, right)) === 0
-}

@@ -25,7 +25,7 @@ import {
   MAXIMUM_DELEGATION_DEPTH,
   MAXIMUM_INVOCATIONS_COUNT,
 } from './limits.js'
-import { MonetaryAmount } from './scope.js'
+import { GRANT_OPERATIONS, MonetaryAmount } from './scope.js'
 import { UnixSeconds } from './unix-time.js'
 
 const target = { server_id: identifier(), tool_name: identifier() }
@@ -41,7 +41,7 @@ export const Attenuation = tagged('type', {
   reduce_total_cost: object({ ...target, max_total_cost: MonetaryAmount }),
   remove_operation: object({
     ...target,
-    operation: oneOf('delegate', 'get', 'invoke', 'read', 'read_result', 'subscribe'),
+    operation: oneOf(...GRANT_OPERATIONS),
   }),
   remove_tool: object(target),
   shorten_expiry: object({ new_expires_at: UnixSeconds }),

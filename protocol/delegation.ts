@@ -5,7 +5,7 @@
 import { AggregateRootBinding, checkFamilyRoot } from './aggregate-budget.js'
 import { isAttenuationTrue } from './attenuation.js'
 import { type CapabilityToken, isTokenSigned, type TokenPins } from './capability-token.js'
-import { encode } from './codec.js'
+import { isSameDocument } from './codec.js'
 import { chainFault, DelegationLink } from './delegation-link.js'
 import { BrokerError } from './errors.js'
 import { isScopeWithin, scopeHash } from './scope.js'
@@ -55,13 +55,9 @@ function ancestorOf(
   const own = ancestor.delegation_chain ?? []
   const isSameChain =
     own.length === before.length &&
-    own.every((step, index) => isSameLink(step, before[index] as DelegationLink))
+    own.every((step, index) => isSameDocument(DelegationLink, step, before[index] as DelegationLink))
   if (!isSameChain) deny(name, 'the chain by which it was admitted')
   return ancestor
-}
-
-function isSameLink(left: DelegationLink, right: DelegationLink): boolean {
-  return Buffer.compare(encode(DelegationLink, left), encode(DelegationLink, right)) === 0
 }
 
 /** One step: who gave, when, and no more than there was. */
@@ -123,15 +119,13 @@ function checkFamily(token: CapabilityToken, ancestors: readonly CapabilityToken
   const binding = token.aggregate_invocation_budget?.root_binding
   const rootBinding = root.aggregate_invocation_budget?.root_binding
   if (binding === undefined && rootBinding === undefined) return
-  if (binding === undefined || rootBinding === undefined || !isSameBinding(binding, rootBinding)) {
-    deny('aggregate budget', "the root's binding, unchanged")
-  }
+  const isKept =
+    binding !== undefined &&
+    rootBinding !== undefined &&
+    isSameDocument(AggregateRootBinding, binding, rootBinding)
+  if (!isKept) deny('aggregate budget', "the root's binding, unchanged")
   if (ancestors.length > 1) deny('aggregate budget', 'a family of one step')
   checkFamilyRoot(binding, root)
-}
-
-function isSameBinding(left: AggregateRootBinding, right: AggregateRootBinding): boolean {
-  return Buffer.compare(encode(AggregateRootBinding, left), encode(AggregateRootBinding, right)) === 0
 }
 
 /** The ids whose revocation ends a token: its own, then its ancestors'. */

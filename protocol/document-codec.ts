@@ -27,3 +27,8 @@ export function decode<T>(codec: Codec<T>, bytes: Uint8Array, what: string): T {
 export function encode<T>(codec: Codec<T>, value: T): Uint8Array {
   return writeText(writer => codec.write(writer, value))
 }
+
+/** Whether two values are one document: the same canonical bytes. */
+export function isSameDocument<T>(codec: Codec<T>, left: T, right: T): boolean {
+  return Buffer.compare(encode(codec, left), encode(codec, right)) === 0
+}

@@ -3,17 +3,10 @@
 // line; null means that the connection closes without a byte.
 // Source: the ten codes of the broker protocol; exit codes after sysexits.h (69, 73, 75).
 
-export interface ErrorCodeRow {
-  readonly peerSees: string | null
-  readonly exitCode: 0 | 1 | 2 | 69 | 73 | 75
-  readonly next: string
-}
+import { CALLER_ERROR_CODES } from './caller-error-codes.js'
+import { type ErrorCodeRow, row } from './error-code-row.js'
 
-const row = (peerSees: string | null, exitCode: ErrorCodeRow['exitCode'], next: string): ErrorCodeRow => ({
-  peerSees,
-  exitCode,
-  next,
-})
+export type { ErrorCodeRow } from './error-code-row.js'
 
 export const ERROR_CODES = {
   // The broker protocol's own codes.
@@ -138,6 +131,11 @@ export const ERROR_CODES = {
     69,
     'pin an executor in the configuration of the kernel; the operation stays as it is',
   ),
+  executor_changed: row(
+    'conflict',
+    1,
+    'pin the executor again under which the operation was admitted; it stays as it is until then',
+  ),
   attachment_forbidden: row(
     null,
     1,
@@ -192,6 +190,8 @@ export const ERROR_CODES = {
     'correct the system clock: it stepped backwards',
   ),
   execution_nonce_capacity: row('authority_unavailable', 69, 'wait for reservations to be used or to expire'),
+
+  ...CALLER_ERROR_CODES,
 
   // The stream, its frames and its peers.
   prepared_stream_consumed: row(
@@ -289,7 +289,7 @@ export const ERROR_CODES = {
     1,
     'this is not the store that was provisioned; if its disk alone was renumbered: chio store adopt',
   ),
-  usage: row(null, 2, 'see --help'),
+  usage: row(null, 2, 'correct the command line: its --help names every option'),
 } as const satisfies Record<string, ErrorCodeRow>
 
 export type ErrorCode = keyof typeof ERROR_CODES

@@ -1,6 +1,6 @@
 // The answer to an executed request, and its verification against the request and registration that
 // the verifier itself retained: nothing in the answer chooses what it is compared with.
-import { bytes, encode, type Infer, identifier, integer, object } from './codec.js'
+import { bytes, type Infer, identifier, integer, isSameDocument, object } from './codec.js'
 import { capabilityDigest } from './capability.js'
 import { checkHeaderFields, HeaderFields, sameDestination } from './destination.js'
 import { sha256Hex } from './digest.js'
@@ -69,13 +69,7 @@ export function verifyResponse(
   checkHeaderFields(response.headers, 'response header')
   require([
     ['receiptReference', response.receiptReference === receiptReference(receipt)],
-    [
-      'evidence',
-      sameBytes(
-        encode(ExecutionEvidence, response.evidence),
-        encode(ExecutionEvidence, receipt.body.evidence),
-      ),
-    ],
+    ['evidence', isSameDocument(ExecutionEvidence, response.evidence, receipt.body.evidence)],
     ['status', response.status === response.evidence.upstreamStatus],
     ['body length', response.body.length === receipt.body.responseBodyBytes],
     ['body digest', responseBodyDigest(response.body) === response.evidence.responseBodySha256],
@@ -91,10 +85,9 @@ export function verifyHistoricalResponse(
 ): Verified<BrokerExecuteResponseV1> {
   const { receipt } = response
   verifyHistoricalReceipt(receipt, signer)
-  const evidence = encode(ExecutionEvidenceV1, response.evidence)
   require([
     ['receiptReference', response.receiptReference === historicalReceiptReference(receipt)],
-    ['evidence', sameBytes(evidence, encode(ExecutionEvidenceV1, receipt.body.evidence))],
+    ['evidence', isSameDocument(ExecutionEvidenceV1, response.evidence, receipt.body.evidence)],
     ['body length', response.body.length === receipt.body.responseBodyBytes],
     ['body digest', responseBodyDigest(response.body) === response.evidence.responseBodySha256],
   ])
@@ -162,7 +155,7 @@ function checkReceiptOf(receipt: Receipt, { request, registration }: OutcomeCont
   checkReceiptTo(receipt, request, registration)
   require([
     ['operationId', body.operationId === registration.ids.operationId],
-    ['quotas', sameBytes(encode(Quotas, body.quotas), encode(Quotas, registration.quotas))],
+    ['quotas', isSameDocument(Quotas, body.quotas, registration.quotas)],
   ])
 }
 
@@ -238,8 +231,4 @@ function require(bindings: readonly (readonly [string, boolean])[]): void {
     'authorization_denied',
     `outcome ${broken[0]} refused: expected the value of the retained request and registration`,
   )
-}
-
-function sameBytes(left: Uint8Array, right: Uint8Array): boolean {
-  return Buffer.compare(left, right) === 0
 }

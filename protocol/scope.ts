@@ -2,8 +2,18 @@
 // another, and which grant a call is made under.
 // Must never: allow by a member that is absent in the child where the parent bounds it.
 // Source: the capability token's scope, subset rule and choice of grant.
-import { boolean, type Infer, array, encode, identifier, integer, object, oneOf } from './codec.js'
-import { Constraint, type ConstraintType, isSameConstraint } from './constraint.js'
+import {
+  boolean,
+  type Infer,
+  array,
+  encode,
+  identifier,
+  integer,
+  isSameDocument,
+  object,
+  oneOf,
+} from './codec.js'
+import { Constraint, type ConstraintType } from './constraint.js'
 import { isKept } from './constraint-judge.js'
 import { sha256Hex } from './digest.js'
 import type { JsonValue } from './json.js'
@@ -15,7 +25,7 @@ import {
   MAXIMUM_SCOPE_GRANTS_COUNT,
 } from './limits.js'
 
-const GRANT_OPERATIONS = ['delegate', 'get', 'invoke', 'read', 'read_result', 'subscribe'] as const
+export const GRANT_OPERATIONS = ['delegate', 'get', 'invoke', 'read', 'read_result', 'subscribe'] as const
 export type GrantOperation = (typeof GRANT_OPERATIONS)[number]
 const operations = array(oneOf(...GRANT_OPERATIONS), { min: 1, max: GRANT_OPERATIONS.length })
 
@@ -95,7 +105,7 @@ export function isGrantWithin(child: ToolGrant, parent: ToolGrant): boolean {
 }
 
 export function hasConstraint({ constraints = [] }: ToolGrant, constraint: Constraint): boolean {
-  return constraints.some(own => isSameConstraint(own, constraint))
+  return constraints.some(own => isSameDocument(Constraint, own, constraint))
 }
 
 /** Where the parent bounds it, the child has to. */

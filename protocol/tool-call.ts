@@ -1,13 +1,10 @@
-// Owns the request of an agent to call one tool, as it travels, and the hashes that an operation commits to.
+// Owns the request of an agent to call one tool, as it travels.
 // Must never: make anything of the request's own word: token, approvals and proposal are judged by whoever decides.
 // Source: the agent's `tool_call_request`; capability digest and parameter hash of the kernel.
 import { GovernedApprovalToken, SoleApprovalToken } from './approval-token.js'
-import { canonicalBytes } from './canonical.js'
 import { CapabilityToken } from './capability-token.js'
 import { array, bytes, type Infer, identifier, json, literal, object, refine } from './codec.js'
-import { sha256Hex } from './digest.js'
 import { BrokerError } from './errors.js'
-import type { JsonValue } from './json.js'
 import { MAXIMUM_APPROVALS, MAXIMUM_PARAMETERS_BYTES, MAXIMUM_SUPPLEMENTAL_BYTES } from './limits.js'
 import { ThresholdProposal } from './threshold-proposal.js'
 
@@ -46,11 +43,6 @@ export const ToolCallRequest = refine(ToolCallMembers, request => {
   }
 })
 export type ToolCallRequest = Infer<typeof ToolCallRequest>
-
-/** SHA-256 of canonical arguments: what receipts, nonces and approvals name. */
-export function parameterHash(parameters: JsonValue): string {
-  return sha256Hex(canonicalBytes(parameters))
-}
 
 function refuse(member: string, expected: string): never {
   throw new BrokerError('invalid_request', `tool call request ${member} refused: expected ${expected}`)

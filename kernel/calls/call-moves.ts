@@ -6,44 +6,42 @@ import type { AdmissionState } from '../../protocol/admission-states.js'
 import { encode } from '../../protocol/codec.js'
 import { sha256Hex } from '../../protocol/digest.js'
 import { BrokerError } from '../../protocol/errors.js'
-import {
-  nonceRefusal,
-  SignedExecutionNonce,
-  verifyNonce,
-  type VerifiedNonce,
-} from '../../protocol/execution-nonce.js'
-import { assertFollows, contextDigest } from '../../protocol/invocation-context.js'
-import { parameterHash } from '../../protocol/tool-call.js'
-import { type CallBudget, heldBudget, judgedBudget, takenBudget } from './call-budget.js'
-import * as approvals from './call-approvals.js'
-import { callRefusal, DURABLE_ADMISSION_FAILED, isRefusal, otherArguments } from './call-refusal.js'
-import type {
-  CallCommand,
-  CallDecision,
-  PreflightCommand,
-  ReserveCallCommand,
-  StartCallCommand,
-} from './call-store.js'
-import { judgeCarried, judgePresented } from './credentials.js'
-import { type CallAllowed, type CallAuthority, type CallEvaluation, evaluateCall } from './evaluate-call.js'
-import { type Possession, presentedPossession, UNASKED } from './possession.js'
-import type { CallCredentials } from '../../protocol/tool-call-rpc.js'
+import { SignedExecutionNonce } from '../../protocol/execution-nonce.js'
+import { contextDigest } from '../../protocol/invocation-context.js'
+import { valueHash } from '../../protocol/kernel-receipt.js'
+import { assertRecoverable, assertSamePin } from '../delivery/caller-pin.js'
+import { captureCall, unpinned } from '../delivery/start-moves.js'
 import * as rules from '../operation/move-rules.js'
 import { type AdmissionOperation, toolCallOf } from '../operation/operation.js'
-import { begin, preparedOf, stepsTo, walk } from '../operation/operation-walk.js'
-import { endParticipants } from '../operation/participants.js'
-import { logRefusal } from '../log/receipt-log.js'
+import { begin, preparedOf, type Step, walk } from '../operation/operation-walk.js'
 import type { SqliteMove } from '../sqlite/move.js'
 import { bootEndOf } from '../sqlite/nonce-tables.js'
-import { nonceBindingOf, type ToolCallTerms } from './tool-call-terms.js'
+import * as approvals from './call-approvals.js'
+import { heldBudget, judgedBudget, takenBudget } from './call-budget.js'
+import {
+  assertContext,
+  assertIssued,
+  contextOf,
+  denied,
+  evaluate,
+  ownRequest,
+  standing,
+  takenBack,
+  verifiedNonce,
+} from './call-judgement.js'
+import { isRefusal, otherArguments } from './call-refusal.js'
+import type { CallDecision, PreflightCommand, ReserveCallCommand, StartCallCommand } from './call-store.js'
+import type { CallAllowed } from './evaluate-call.js'
+import { presentedPossession } from './possession.js'
 
 /** @throws BrokerError `request_binding_mismatch` for an id that another request has. */
 export function preflightCall(move: SqliteMove, command: PreflightCommand): CallDecision {
-  const { context, request, sealed, terms } = command
+  const { context, policy, request, sealed, terms } = command
   const { binding } = terms
   const known = ownRequest(move, command, binding)
   if (known !== undefined) return goOn(move, command, rules.sameOperation(known, binding.operation_id))
   rules.assertClock(move)
+  assertRecoverable(policy)
   const evaluation = evaluate(move, command, judgedBudget(move, request.id))
   if (evaluation.verdict === 'deny') return denied(move, command, { evaluation, operation: null })
   if (binding.request_binding.participant_requirements.approval) return announced(move, command, evaluation)
@@ -111,6 +109,7 @@ export function reserveCall(move: SqliteMove, command: ReserveCallCommand): Call
     return standing(move, operation)
   }
   rules.assertClock(move)
+  assertRecoverable(policy)
   rules.assertOwned(operation, move)
   const verified = verifiedNonce(move, command, operation)
   assertContext(move, command, operation)
@@ -123,38 +122,41 @@ export function reserveCall(move: SqliteMove, command: ReserveCallCommand): Call
   move.contexts.append(operation.operationId, context)
   const ready = { attach: { execution_nonce_id: nonce.nonce.nonce_id }, to: 'ready_to_dispatch' } as const
   const holdId = 'holdId' in budget ? (budget.holdId as string) : null
-  const steps =
+  const steps: Step[] =
     holdId === null
       ? [ready]
-      : [{ attach: { budget_hold_id: holdId }, to: 'budget_authorized' } as const, ready]
+      : [
+          ...approvals.attemptSteps(terms),
+          { attach: { budget_hold_id: holdId }, to: 'budget_authorized' },
+          ready,
+        ]
   return standing(move, walk(move, operation, steps, { cause: 'reserved', evidence: evaluation.evidence }))
 }
 
 /**
- * Judges a start as the reserve was judged, against what lives now. It captures nothing yet: a call is delivered to a
- * pinned executor, and this kernel pins none.
- * @throws BrokerError `operation_state` with the state found and the next step, the nonce's own codes,
- * `request_binding_mismatch` for other arguments, `context_stale`, `executor_unpinned`.
+ * Judges a start as the reserve was judged, against what lives now, and captures it for the pinned executor.
+ * @throws BrokerError `operation_state` with the state found and the next step, `executor_changed`, the nonce's own
+ * codes, `request_binding_mismatch` for other arguments, `context_stale`, `executor_unpinned`.
  */
 export function startCall(move: SqliteMove, command: StartCallCommand): CallDecision {
   const { credentials, policy } = command
   const operation = rules.assertFound(move.operations.find(command.operationId))
   rules.assertState(operation, 'ready_to_dispatch', NEXT_OF_START[operation.state] ?? 'inspect it')
-  move.nonces.reserved(verifiedNonce(move, command, operation), policy.nonceIssuer)
-  if (parameterHash(command.arguments) !== toolCallOf(operation).terms.parameterHash)
+  assertSamePin(operation, policy)
+  const reserved = move.nonces.reserved(verifiedNonce(move, command, operation), policy.nonceIssuer)
+  if (valueHash(command.arguments) !== toolCallOf(operation).terms.parameterHash)
     throw otherArguments(operation.operationId)
-  assertContext(move, command, operation)
+  const judged = { ...command, context: command.context ?? contextOf(move, operation) }
+  assertContext(move, judged, operation)
   rules.assertClock(move)
+  assertRecoverable(policy)
   const budget = heldBudget(move, operation.attachments.budget_hold_id as string)
   const possession = presentedPossession(move, credentials.dpop_proof)
-  const evaluation = evaluate(move, command, budget, { credentials, operation, possession })
-  if (evaluation.verdict === 'deny') return denied(move, command, { evaluation, operation })
+  const evaluation = evaluate(move, judged, budget, { credentials, operation, possession })
+  if (evaluation.verdict === 'deny') return denied(move, judged, { evaluation, operation })
+  if (policy.executor === null) throw unpinned(operation)
   possession.use(operation.operationId)
-  throw new BrokerError(
-    'executor_unpinned',
-    `start of ${operation.operationId} refused: expected a pinned executor to deliver to, got none; the operation is unchanged`,
-    { operationId: operation.operationId, outcome: 'not_started' },
-  )
+  return captureCall(move, judged, { evaluation, operation, reserved })
 }
 
 const NEXT_OF_START: Partial<Record<AdmissionState, string>> = {
@@ -163,133 +165,4 @@ const NEXT_OF_START: Partial<Record<AdmissionState, string>> = {
   capture_pending: 'inspect and recover the original operation',
   dispatch_committed: 'inspect and recover the original operation',
   awaiting_caller_report: 'it was started: its executor reports the original operation',
-}
-
-/** The operation of a request id, if it is this agent's. */
-function ownRequest(
-  move: SqliteMove,
-  { agentId }: CallCommand,
-  { request_id, request_namespace_digest }: ToolCallTerms['binding'],
-): AdmissionOperation | undefined {
-  const known = move.operations.ofRequest(request_namespace_digest, request_id)
-  if (known === undefined || known.callerPublicKey === agentId) return known
-  throw new BrokerError(
-    'request_binding_mismatch',
-    'request_binding_mismatch: call refused: expected an id that is not used yet, got that of another request',
-  )
-}
-
-/** What is known of a call beside its request: the operation once there is one, and what its start presents. */
-interface Known {
-  readonly operation?: AdmissionOperation
-  readonly credentials?: CallCredentials
-  readonly possession?: Possession
-}
-
-function evaluate(
-  move: SqliteMove,
-  { agentId, context, policy, request }: CallCommand,
-  budget: CallBudget,
-  { credentials = {}, operation, possession = UNASKED }: Known = {},
-): CallEvaluation {
-  const judgeOwn = () =>
-    operation === undefined
-      ? null
-      : (judgePresented(move, operation, credentials) ??
-        approvals.judgeCallApprovals(move, operation, policy))
-  const authority: CallAuthority = {
-    giveBudgetBack: () => budget.giveBack(),
-    guards: policy.guards,
-    isRevoked: id => move.grants.revocation([id]).revoked,
-    isTarget: policy.isTarget,
-    judgeApprovals: () => judgeCarried(request) ?? judgeOwn(),
-    judgePossession: (call, token, covering) => possession.judge(call, token, covering),
-    keptOtherwise: approvals.KEPT_BY_APPROVAL,
-    pins: { issuers: policy.issuers },
-    remember: token => move.capabilities.remember(token),
-    snapshotOf: id => move.capabilities.find(id),
-    takeBudget: (token, covering) => budget.take(token, covering),
-  }
-  return evaluateCall({ agentId, context, nowUnixSeconds: move.nowUnixSeconds, request }, authority)
-}
-
-/** The very nonce of the preflight. @throws BrokerError `execution_nonce_binding`. */
-function assertIssued({ executionNonce }: ToolCallTerms, presented: SignedExecutionNonce): void {
-  const [issued, given] = [executionNonce, presented].map(nonce => encode(SignedExecutionNonce, nonce))
-  if (Buffer.compare(issued as Uint8Array, given as Uint8Array) === 0) return
-  throw nonceRefusal('binding', 'the nonce that the preflight of this operation issued')
-}
-
-function verifiedNonce(
-  move: SqliteMove,
-  { nonce, policy, request }: CallCommand & { readonly nonce: SignedExecutionNonce },
-  { operationId }: AdmissionOperation,
-): VerifiedNonce {
-  const boundTo = nonceBindingOf(request)
-  return verifyNonce(nonce, {
-    boundTo,
-    issuer: policy.nonceIssuer,
-    nowUnixSeconds: move.nowUnixSeconds,
-    operationId,
-  })
-}
-
-function assertContext(
-  move: SqliteMove,
-  { context }: CallCommand,
-  { operationId }: AdmissionOperation,
-): void {
-  const earlier = move.contexts.last(operationId)
-  if (earlier !== undefined) assertFollows(context, earlier)
-}
-
-interface Judged {
-  readonly evaluation: CallEvaluation & { readonly verdict: 'deny' }
-  readonly operation: AdmissionOperation | null
-}
-
-/** A denial with its receipt; it changes nothing else. */
-function denied(move: SqliteMove, command: CallCommand, { evaluation, operation }: Judged): CallDecision {
-  const { agentId, request } = command
-  const receipt = logRefusal(move, {
-    callerPublicKey: agentId,
-    capabilityId: request.capability_token.id,
-    code: evaluation.code,
-    evidence: evaluation.evidence,
-    guard: evaluation.guard,
-    operation,
-    parameters: askedParameters(request),
-    sentence: evaluation.reason,
-    tool: { name: request.tool, server: request.server_id },
-  })
-  return { operation, receipt, refusal: evaluation }
-}
-
-/** What was asked, as receipts say it: by digest, since arguments are nobody's but the host's and the executor's. */
-export function askedParameters({ id, params, server_id, tool }: CallCommand['request']) {
-  return { arguments_sha256: parameterHash(params), request_id: id, server_id, tool }
-}
-
-/** A denied reserve ends its operation: its hold was given back, and cannot be taken again under the same id. */
-function takenBack(
-  move: SqliteMove,
-  command: CallCommand,
-  judgement: Judged & { readonly operation: AdmissionOperation },
-): CallDecision {
-  const { check, reason } = judgement.evaluation
-  const decision = denied(move, command, judgement)
-  const milestone = { cause: `refused by ${check}`, lastError: reason }
-  const ended = walk(move, judgement.operation, stepsTo('compensated_before_dispatch'), milestone)
-  return { ...decision, operation: endParticipants(move, ended) }
-}
-
-/** An operation as it is found; one that was taken back is a refusal, with the receipt of its end. */
-function standing(move: SqliteMove, operation: AdmissionOperation): CallDecision {
-  const { operationId } = operation
-  const logged = move.receipts.answerOf(operationId)
-  const receipt = logged?.receipt ?? null
-  if (operation.state !== 'compensated_before_dispatch') return { operation, receipt, refusal: null }
-  const why = operation.lastError ?? 'it was taken back before its start'
-  const sentence = `${DURABLE_ADMISSION_FAILED}operation ${operationId} has ended as ${operation.state}: ${why}`
-  return { operation, receipt, refusal: callRefusal('admission', approvals.endedCode(operation), sentence) }
 }

@@ -6,7 +6,10 @@ import { BrokerError, isBrokerError } from '../../protocol/errors.js'
 import { KERNEL_GUARD } from '../../protocol/kernel-receipt.js'
 import { saysOfMachine } from '../fault-fields.js'
 
-/** The checks of a call in their order. `admission` is the durable operation itself: its identity, state, nonce, context. */
+/**
+ * The checks of a call in their order. `admission` is the durable operation itself: its identity, state, nonce, context;
+ * `output` is what was delivered.
+ */
 export const CALL_CHECKS = [
   'admission',
   'token',
@@ -20,6 +23,7 @@ export const CALL_CHECKS = [
   'budget',
   'approval',
   'guard',
+  'output',
 ] as const
 export type CallCheck = (typeof CALL_CHECKS)[number]
 

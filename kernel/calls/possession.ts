@@ -7,7 +7,7 @@ import { BrokerError } from '../../protocol/errors.js'
 import type { JsonValue } from '../../protocol/json.js'
 import { type PossessionProof, verifyPossession } from '../../protocol/possession-proof.js'
 import type { ChosenGrant } from '../../protocol/scope.js'
-import { parameterHash } from '../../protocol/tool-call.js'
+import { valueHash } from '../../protocol/kernel-receipt.js'
 import type { Verified } from '../../protocol/verified.js'
 import type { SqliteMove } from '../sqlite/move.js'
 import { callRefusal, type CallRefusal, isRefusal, judged } from './call-refusal.js'
@@ -50,7 +50,7 @@ function missing(covering: readonly ChosenGrant[]): CallRefusal | null {
 
 function verified(presented: JsonValue, { nowUnixSeconds, request }: JudgedCall, token: CapabilityToken) {
   const pins = {
-    action_hash: parameterHash(request.params),
+    action_hash: valueHash(request.params),
     agent_key: token.subject,
     capability_id: token.id,
     tool_name: request.tool,

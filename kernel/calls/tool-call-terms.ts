@@ -3,6 +3,7 @@
 // Source: the admission operation of a caller-delivered tool call; ids of budget holds.
 import { bindOperation, OperationBinding } from '../../protocol/admission-operation.js'
 import type { ParticipantRequirements } from '../../protocol/admission-requirements.js'
+import { CallerExecutor } from '../../protocol/caller-authorization.js'
 import { capabilityTokenHash } from '../../protocol/capability-token.js'
 import {
   digest,
@@ -16,32 +17,44 @@ import {
 import { domainDigestHex } from '../../protocol/digest.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { type NonceBinding, SignedExecutionNonce } from '../../protocol/execution-nonce.js'
+import { valueHash } from '../../protocol/kernel-receipt.js'
 import { MAXIMUM_IDENTIFIER_BYTES } from '../../protocol/limits.js'
 import { MonetaryAmount } from '../../protocol/scope.js'
-import { parameterHash, ToolCallRequest } from '../../protocol/tool-call.js'
+import { ToolCallRequest } from '../../protocol/tool-call.js'
 import { Count, UnixSeconds } from '../../protocol/unix-time.js'
 import { POLICY_HASH } from '../policy.js'
+
+/** What this kernel asks of a call beside its request: with another answer to it, it is another operation. */
+export interface CallBounds {
+  /** To whom it is delivered; null where nobody is pinned. */
+  readonly executor: CallerExecutor | null
+  /** How many people have to agree. */
+  readonly requiredApprovals: number
+}
 
 /**
  * A call that an executor carries out needs a hold and a nonce. An attempt is announced to a pinned executor alone, so
  * that pinning one later adopts none of the operations that were admitted without.
  */
-const TOOL_CALL_REQUIREMENTS: Omit<ParticipantRequirements, 'approval'> = {
+const requirementsUnder = ({ executor, requiredApprovals }: CallBounds): ParticipantRequirements => ({
+  approval: requiredApprovals > 0,
   authorization_consumption: false,
-  broker_attempt: false,
+  broker_attempt: executor !== null,
   budget_capture: true,
   execution_nonce: true,
   obligation: false,
   observation_attempt_zero: false,
   outcome_eligibility: false,
   payment: false,
-}
+})
 
 const members = {
   /** Key of the agent that asked: the subject of its token. */
   agentId: publicKeyHex(),
   binding: OperationBinding,
   capabilityExpiresAt: UnixSeconds,
+  /** To whom it is delivered, as it was pinned then; null where nobody was. */
+  executor: nullable(CallerExecutor),
   parameterHash: digest(),
   serverId: identifier(),
   toolName: identifier(),
@@ -71,14 +84,11 @@ export interface Coordinator {
   readonly tenantScope: string
 }
 
-/**
- * The identity of a call: the whole request with its token, whoever presents it and whenever.
- * @param requiredApprovals how many this kernel asks for such a call: with any, it is another operation.
- */
+/** The identity of a call: the whole request with its token, whoever presents it and whenever. */
 export function bindCall(
   request: ToolCallRequest,
   { authorityId, tenantScope }: Coordinator,
-  requiredApprovals: number,
+  bounds: CallBounds,
 ): OperationBinding {
   const { capability_token: token, id, params } = request
   return bindOperation({
@@ -89,9 +99,9 @@ export function bindCall(
     kind: 'tool_dispatch',
     policyHash: POLICY_HASH,
     request: {
-      action_parameter_hash: parameterHash(params),
+      action_parameter_hash: valueHash(params),
       immutable_request_hash: domainDigestHex('chio.kernel-tool-call.v1', encode(ToolCallRequest, request)),
-      participant_requirements: { ...TOOL_CALL_REQUIREMENTS, approval: requiredApprovals > 0 },
+      participant_requirements: requirementsUnder(bounds),
     },
     requestId: id,
     tenantId: tenantScope,
@@ -103,12 +113,17 @@ export function nonceBindingOf(request: ToolCallRequest): NonceBinding {
   const { capability_token: token, id, params, server_id, tool } = request
   return {
     capability_id: token.id,
-    parameter_hash: parameterHash(params),
+    parameter_hash: valueHash(params),
     request_id: id,
     subject_id: token.subject,
     tool_name: tool,
     tool_server: server_id,
   }
+}
+
+/** One attempt an operation: whoever knows the operation knows its name. */
+export function callerAttemptId(operationId: string): string {
+  return `caller-attempt-${domainDigestHex('chio.kernel-caller-attempt.v1', Buffer.from(operationId, 'utf8'))}`
 }
 
 /** What may follow the name of a hold: the one under a ceiling, and the events of both. */

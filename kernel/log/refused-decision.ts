@@ -7,6 +7,7 @@ import type { KernelReceipt } from '../../protocol/kernel-receipt.js'
 import type { ReserveRequest } from '../../protocol/kernel-rpc.js'
 import type { Caller, KernelContext } from '../kernel-context.js'
 import type { AdmissionOperation } from '../operation/operation.js'
+import { brokeredSubject } from './receipt-subject.js'
 
 /** What is said of a request and of authority. Everything else says something of the machine, or of its wording. */
 const DECISIONS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -75,15 +76,7 @@ export function askedToReserve(request: ReserveRequest): Asked {
   return {
     capabilityId: request.grantId,
     operation: null,
-    parameters: {
-      body_bytes: request.bodyBytes,
-      body_sha256: request.bodySha256,
-      grant_id: request.grantId,
-      invocation_id: request.invocationId,
-      request_digest: request.requestDigest,
-      response_limit_bytes: request.responseLimitBytes,
-      timeout_ms: request.timeoutMs,
-    },
+    parameters: brokeredSubject(request).parameters,
   }
 }
 

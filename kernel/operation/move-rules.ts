@@ -8,15 +8,13 @@ import {
   isTerminalState,
   mayMove,
 } from '../../protocol/admission-states.js'
-import { encode } from '../../protocol/codec.js'
+import { isSameDocument } from '../../protocol/codec.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { BrokerRecord } from '../../protocol/kernel-rpc.js'
 import { type AttemptRegistration, registrationDigest } from '../../protocol/registration.js'
 import { agreesWithEnding } from '../settling/ending.js'
+import { LONGEST_DELIBERATION_MS } from '../trusted-clock.js'
 import { type AdmissionOperation, type StoredGrant, brokeredCall } from './operation.js'
-
-/** The high water goes on while an administrator signs. */
-const LONGEST_SIGNING_MS = 600_000
 
 export function assertLegalMove(binding: OperationBinding, from: AdmissionState, to: AdmissionState): void {
   const { kind, request_binding } = binding
@@ -62,7 +60,7 @@ export function assertReversible({ operationId, state }: AdmissionOperation): vo
 
 /** A correction is signed for one state of the clock. @throws BrokerError `conflict`. */
 export function assertHighWater({ nowUnixMs }: { readonly nowUnixMs: number }, signedUnixMs: number): void {
-  if (nowUnixMs >= signedUnixMs && nowUnixMs - signedUnixMs <= LONGEST_SIGNING_MS) return
+  if (nowUnixMs >= signedUnixMs && nowUnixMs - signedUnixMs <= LONGEST_DELIBERATION_MS) return
   throw new BrokerError(
     'conflict',
     'clock correction refused: expected the high water that was looked at, got another; look again: chio clock show',
@@ -140,9 +138,7 @@ export function repeatsEnding(operation: AdmissionOperation, record: BrokerRecor
   if (!isTerminalState(operation.state)) return false
   const known = brokeredCall(operation).record
   const isSame =
-    known === null
-      ? agreesWithEnding(operation.state, record)
-      : Buffer.compare(encode(BrokerRecord, known), encode(BrokerRecord, record)) === 0
+    known === null ? agreesWithEnding(operation.state, record) : isSameDocument(BrokerRecord, known, record)
   if (isSame) return true
   throw new BrokerError(
     'conflict',

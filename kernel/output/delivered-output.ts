@@ -1,7 +1,7 @@
 // Owns: getting what was delivered to where it is judged: from the broker's record, where guards are configured.
 // Must never: end an operation unjudged because the output could not be had: then it waits.
 // Source: the broker's replay, which never dispatches; the bindings of the execute response.
-import { encode } from '../../protocol/codec.js'
+import { isSameDocument } from '../../protocol/codec.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { type BrokerExecuteResponse, verifyResponseOf } from '../../protocol/execute-response.js'
 import type { BrokerRecord } from '../../protocol/kernel-rpc.js'
@@ -28,8 +28,7 @@ export async function judgeDelivered(
 }
 
 function isOutputOf({ receipt }: BrokerExecuteResponse, ours: SignedExecutionReceipt): boolean {
-  const [one, other] = [receipt, ours].map(signed => encode(SignedExecutionReceipt, signed))
-  return Buffer.compare(one as Uint8Array, other as Uint8Array) === 0
+  return isSameDocument(SignedExecutionReceipt, receipt, ours)
 }
 
 function unavailable(got: string): never {

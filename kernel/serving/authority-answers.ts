@@ -11,7 +11,7 @@ import {
   type LiveParent,
 } from '../../protocol/authority-rpc.js'
 import { unixSeconds } from '../../protocol/clock.js'
-import { digest, encode, identifier, object, publicKeyHex } from '../../protocol/codec.js'
+import { digest, encode, identifier, isSameDocument, object, publicKeyHex } from '../../protocol/codec.js'
 import { domainDigestHex } from '../../protocol/digest.js'
 import { ERROR_CODES } from '../../protocol/error-codes.js'
 import { BrokerError, isBrokerError } from '../../protocol/errors.js'
@@ -136,7 +136,7 @@ function isSameHold(operation: AdmissionOperation, query: HoldQuery): boolean {
   const { answer: reserved, ids } = brokeredCall(operation).reservation
   return (
     ids.captureEventId === query.captureEventId &&
-    Buffer.compare(encode(Quotas, reserved.quotas), encode(Quotas, query.quotas)) === 0 &&
+    isSameDocument(Quotas, reserved.quotas, query.quotas) &&
     revocationSetDigest(query.revocationIds) === revocationSetDigest(revocationIdsOf(operation))
   )
 }

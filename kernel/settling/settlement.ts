@@ -1,13 +1,14 @@
 // Owns: the settling of operations while the kernel runs and when it starts: each at its own deadline.
 // Must never: hold a request up, stop because one operation fails, or trust a timer more than the boot clock.
 // Source: the kernel's settling rules; clock_gettime(2) CLOCK_BOOTTIME.
+import { NS_PER_MS } from '../../protocol/clock.js'
 import { isBrokerError } from '../../protocol/errors.js'
-import { deadlineAfter, NS_PER_MS } from '../../system/deadline.js'
+import { deadlineAfter } from '../../system/deadline.js'
 import { faultFields } from '../fault-fields.js'
 import type { KernelContext } from '../kernel-context.js'
 import type { AdmissionOperation } from '../operation/operation.js'
 import { settleOperation, type WaitReason } from './settle-operation.js'
-import { dueInMs } from './settlement-deadline.js'
+import { dueInMs, waitsForExecutor } from './settlement-deadline.js'
 
 /** A machine that slept is noticed within this; nothing ticks while no operation is open. */
 const LONGEST_TIMER_MS = 250
@@ -54,6 +55,7 @@ export class Settlement {
 
   /** Notes when an open operation is due; the latest word counts. */
   schedule(operation: AdmissionOperation): void {
+    if (waitsForExecutor(operation)) return this.forget(operation.operationId)
     this.#at(operation.operationId, dueInMs(operation, this.#context.clock.unixMs()))
   }
 

@@ -28,10 +28,12 @@ export function writeClock(tx: Transaction, row: ClockRow): void {
 export function recordCorrection(
   tx: Transaction,
   operation: AdminOperation,
-  { fromUnixMs, reading }: { readonly fromUnixMs: number; readonly reading: ClockReading },
+  {
+    commitIndex,
+    fromUnixMs,
+    reading,
+  }: { readonly commitIndex: number; readonly fromUnixMs: number; readonly reading: ClockReading },
 ): void {
-  const index = 'SELECT commit_index AS commitIndex FROM kernel_state'
-  const { commitIndex } = tx.get<{ commitIndex: number }>(index) as { commitIndex: number }
   const { bootId, bootMs, unixMs } = reading
   const { authorizationDigest } = operation
   insertRow(tx, 'clock_corrections', authorizationDigest, fromUnixMs, unixMs, bootId, bootMs, commitIndex)

@@ -8,6 +8,7 @@ import { AdministrationTables } from './administration-tables.js'
 import { BudgetTables } from './budget-tables.js'
 import { ApprovalTables } from './approval-tables.js'
 import { CapabilityTables } from './capability-tables.js'
+import { DeliveryTables } from './delivery-tables.js'
 import { ContextTables } from './context-tables.js'
 import { GrantTables } from './grant-tables.js'
 import { HoldTable } from './hold-table.js'
@@ -35,6 +36,7 @@ export class SqliteMove implements Moment {
   readonly budgets: BudgetTables
   readonly capabilities: CapabilityTables
   readonly contexts: ContextTables
+  readonly deliveries: DeliveryTables
   readonly approvals: ApprovalTables
   readonly grants: GrantTables
   readonly holds: HoldTable
@@ -60,6 +62,7 @@ export class SqliteMove implements Moment {
     this.budgets = new BudgetTables(tx, moment)
     this.capabilities = new CapabilityTables(tx, moment)
     this.contexts = new ContextTables(tx, moment)
+    this.deliveries = new DeliveryTables(tx)
     this.approvals = new ApprovalTables(tx, moment)
     this.grants = new GrantTables(tx, moment)
     this.holds = new HoldTable(tx, moment)
@@ -81,7 +84,8 @@ export class SqliteMove implements Moment {
   /** From here on the wall clock counts as it is, back too; the correction is kept. */
   acceptClock(operation: AdminOperation, reading: ClockReading): void {
     const fromUnixMs = readClock(this.#tx)?.highWaterUnixMs ?? reading.unixMs
-    recordCorrection(this.#tx, operation, { fromUnixMs, reading })
+    const { commitIndex } = this.head
+    recordCorrection(this.#tx, operation, { commitIndex, fromUnixMs, reading })
     writeClock(this.#tx, anchoredAt(reading))
   }
 }

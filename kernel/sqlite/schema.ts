@@ -8,6 +8,7 @@ import { APPROVAL_SQL } from './approval-tables.js'
 import { CAPABILITY_SQL } from './capability-tables.js'
 import { CLOCK_SQL } from './clock-row.js'
 import { CONTEXT_SQL } from './context-tables.js'
+import { DELIVERY_SQL } from './delivery-tables.js'
 import { GRANT_SQL } from './grant-tables.js'
 import { HOLD_SQL } from './hold-table.js'
 import { NONCE_SQL } from './nonce-tables.js'
@@ -38,6 +39,7 @@ export const KERNEL_STORE_SCHEMA: StoreSchema = {
     CAPABILITY_SQL,
     CONTEXT_SQL,
     POSSESSION_SQL,
+    DELIVERY_SQL,
     RECEIPT_SQL,
   ].join(''),
 }

@@ -6,14 +6,14 @@ import { isBrokerError } from '../../protocol/errors.js'
 import type { JsonValue } from '../../protocol/json.js'
 import { signingKey } from '../../protocol/keys.js'
 import { type PossessionMembers, signPossession, verifyPossession } from '../../protocol/possession-proof.js'
-import { parameterHash } from '../../protocol/tool-call.js'
+import { valueHash } from '../../protocol/kernel-receipt.js'
 
 const NOW = 1_700_000_000
 const SEED = new Uint8Array(32).fill(9)
 const agent = signingKey(SEED)
 const stranger = signingKey(new Uint8Array(32).fill(10))
 const pins = {
-  action_hash: parameterHash({ path: '/tmp/demo' }),
+  action_hash: valueHash({ path: '/tmp/demo' }),
   agent_key: agent.publicKey,
   capability_id: 'cap-123',
   tool_name: 'read_file',
@@ -48,7 +48,7 @@ test.each<[string, JsonValue, string]>([
   ['another capability', proofOf({ capability_id: 'cap-124' }), 'capability_id'],
   ['another server', proofOf({ tool_server: 'other' }), 'tool_server'],
   ['another tool', proofOf({ tool_name: 'write_file' }), 'tool_name'],
-  ['other arguments', proofOf({ action_hash: parameterHash({ path: '/tmp/other' }) }), 'action_hash'],
+  ['other arguments', proofOf({ action_hash: valueHash({ path: '/tmp/other' }) }), 'action_hash'],
   ['a signature of another', { ...proofOf(), signature: '0'.repeat(128) }, 'signature'],
 ])('%s is refused by name', (_what, presented, member) => {
   expect(refusalOf(presented)).toMatch(

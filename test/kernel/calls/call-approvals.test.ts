@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { canonicalBytes } from '../../../protocol/canonical.js'
 import { governedIntentHash } from '../../../protocol/governed-intent.js'
-import { parameterHash } from '../../../protocol/tool-call.js'
+import { valueHash } from '../../../protocol/kernel-receipt.js'
 import { verifyProposal } from '../../../protocol/threshold-proposal.js'
 import { refusalOf } from '../../support/approval-world.js'
 import { APPROVER_KEYS, APPROVERS, wordOn } from '../../support/approvers.js'
@@ -54,7 +54,7 @@ describe('a call that needs approvals', () => {
       body: {
         agent_public_key: world.kernel.caller.publicKey,
         arguments_bytes: canonicalBytes(request.params).length,
-        arguments_sha256: parameterHash(request.params),
+        arguments_sha256: valueHash(request.params),
         capability_id: token.id,
         maximum_cost: cost,
         operation_id: operationId,

@@ -8,7 +8,8 @@ import { unixSeconds } from '../../../protocol/clock.js'
 import type { JsonValue } from '../../../protocol/json.js'
 import { type PossessionMembers, signPossession } from '../../../protocol/possession-proof.js'
 import { coveringGrants } from '../../../protocol/scope.js'
-import { parameterHash, type ToolCallRequest } from '../../../protocol/tool-call.js'
+import { valueHash } from '../../../protocol/kernel-receipt.js'
+import type { ToolCallRequest } from '../../../protocol/tool-call.js'
 import type { CallCredentials } from '../../../protocol/tool-call-rpc.js'
 import type { Verified } from '../../../protocol/verified.js'
 import type { CapabilityToken } from '../../../protocol/capability-token.js'
@@ -28,7 +29,7 @@ function proofOf(
   { caller } = kernel as Pick<TestKernel, 'caller'>,
 ): JsonValue {
   const members = {
-    action_hash: parameterHash(request.params),
+    action_hash: valueHash(request.params),
     agent_key: caller.publicKey,
     capability_id: request.capability_token.id,
     issued_at: unixSeconds(systemClock),
