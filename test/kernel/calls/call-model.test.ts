@@ -189,7 +189,7 @@ test(
           world.remove()
         }
       }),
-      { numRuns: fullCount(4, 60) },
+      { numRuns: fullCount(4, 500) },
     )
   },
   FULL_RUN_TIMEOUT_MS,
