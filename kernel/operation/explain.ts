@@ -57,7 +57,10 @@ async function attemptText(context: KernelContext, operation: AdmissionOperation
 }
 
 /** An executor is asked for nothing: it reports what it did. */
-function executorText({ attachments }: AdmissionOperation, { executor }: Pick<ToolCallTerms, 'executor'>): string {
+function executorText(
+  { attachments }: AdmissionOperation,
+  { executor }: Pick<ToolCallTerms, 'executor'>,
+): string {
   const { broker_attempt: attempt } = attachments
   if (executor === null) return 'none: no executor was pinned when it was admitted'
   if (attempt === undefined) return `none yet: it would be of ${pinText(executor)}`
