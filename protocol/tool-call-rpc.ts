@@ -1,9 +1,9 @@
 // The tool calls of the kernel's socket: preflight, reserve with its nonce, start with credentials, report. An answer is
 // a value, refused or not; none of them lets anybody execute, only the signed authorization of a start does.
 // Source: the caller API of the kernel: preflight -> refreshed context -> reserve -> start.
+import { GovernedApprovalToken, SoleApprovalToken } from './approval-token.js'
 import { CallerAuthorization } from './caller-authorization.js'
 import { CallerReport } from './caller-report.js'
-import { GovernedApprovalToken, SoleApprovalToken } from './approval-token.js'
 import { array, boolean, digest, type Infer, json, nullable, object, oneOf, text } from './codec.js'
 import { SignedExecutionNonce } from './execution-nonce.js'
 import { InvocationContext } from './invocation-context.js'
@@ -66,7 +66,8 @@ const answer = {
   reason: nullable(text({ minBytes: 1, maxBytes: MAXIMUM_RECEIPT_TEXT_BYTES })),
   receipt: nullable(KernelReceipt),
   state: nullable(word),
-  verdict: oneOf('allow', 'deny'),
+  /** Pending: people were asked; the same preflight goes on once they agreed. */
+  verdict: oneOf('allow', 'deny', 'pending_approval'),
 }
 
 export const CallAnswer = object(answer)
