@@ -10,14 +10,7 @@ import type { ToolCallRequest } from '../../../protocol/tool-call.js'
 import { TestExecutor } from '../../support/caller-executor.js'
 import { HeldClock } from '../../support/clock.js'
 import { approve, type TestKernel } from '../../support/kernel.js'
-import {
-  callKernel,
-  callUnder,
-  reservedCall,
-  startedCall,
-  startWith,
-  tokenOf,
-} from '../../support/tool-call.js'
+import { callKernel, callUnder, reservedCall, startedCall, tokenOf } from '../../support/tool-call.js'
 
 const executor = new TestExecutor()
 const targets = [{ serverId: 'notes', toolName: 'append' }]
@@ -76,11 +69,14 @@ describe('a report', () => {
         callUnder(tokenOf(late, {}, lives)),
       )
       clock.pass(7_200_000)
-      const again = await startWith(late, request, ready)
-      expect(again).toEqual({ ...start, executionAuthorized: false })
+      // The socket's own connection has been idle for too long by then.
+      const { calls } = late.running.kernel
+      const executionNonce = ready.executionNonce as NonNullable<typeof ready.executionNonce>
+      const repeated = { arguments: request.params, context: null, credentials: {}, executionNonce }
+      expect(await calls.start(null, repeated)).toEqual({ ...start, executionAuthorized: false })
       const completed_at_unix_ms = authorization.authorization.expires_at_unix_ms + 3_600_000
-      const reported = { authorization, report: executor.report(authorization, { completed_at_unix_ms }) }
-      expect(await late.client.call('call_reconcile', reported)).toMatchObject({ state: 'completed' })
+      const report = executor.report(authorization, { completed_at_unix_ms })
+      expect(await calls.reconcile(null, { authorization, report })).toMatchObject({ state: 'completed' })
     } finally {
       await late.remove()
     }
