@@ -83,7 +83,7 @@ function announced(move: SqliteMove, command: PreflightCommand, allowed: CallAll
   const budget = takenBudget(move, request.id)
   const grant = budget.take(allowed.token, [allowed.grant])
   if (isRefusal(grant))
-    throw new BrokerError('invariant', `hold refused: expected the one judged: ${grant.reason}`)
+    throw new BrokerError('invariant', `hold refused: expected the one judged, got none: ${grant.reason}`)
   const holdId = budget.holdId as string
   return standing(move, approvals.announceCall(move, command, { grant, holdId }))
 }

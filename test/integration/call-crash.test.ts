@@ -2,7 +2,7 @@
 // record. One call of the budget is held in the end, by one hold, and nothing is left of a commit that was not reached; a
 // start and a report are answered with the same bytes as often as they are asked.
 import { rmSync } from 'node:fs'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { KernelClient } from '../../client/kernel-client.js'
 import type { KernelConfig } from '../../kernel/config.js'
 import { provisionKernel } from '../../kernel/start-kernel.js'
@@ -20,8 +20,6 @@ import { type KernelSeeds, startKernelChild } from '../support/kernel-child.js'
 import { callUnder, contextAt, tokenOf } from '../support/tool-call.js'
 
 /** Several processes are started one after the other. */
-vi.setConfig({ testTimeout: 120_000 })
-
 const TARGETS = [{ serverId: 'notes', toolName: 'append' }]
 const MOMENTS = isFullRun
   ? ['call_preflighted.before', 'call_preflighted.after', 'call_reserved.before', 'call_reserved.after']

@@ -2,11 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CallerAuthorization } from '../../../protocol/caller-authorization.js'
 import type { CallerReport } from '../../../protocol/caller-report.js'
+import { unixSeconds } from '../../../protocol/clock.js'
 import { encode } from '../../../protocol/codec.js'
 import { valueHash } from '../../../protocol/kernel-receipt.js'
 import { CapabilityReference } from '../../../protocol/kernel-rpc.js'
 import type { ToolCallRequest } from '../../../protocol/tool-call.js'
 import { TestExecutor } from '../../support/caller-executor.js'
+import { HeldClock } from '../../support/clock.js'
 import { approve, type TestKernel } from '../../support/kernel.js'
 import { callKernel, callUnder, reservedCall, startedCall, tokenOf } from '../../support/tool-call.js'
 
@@ -55,6 +57,29 @@ describe('a report', () => {
     await restart()
     expect(await report(authorization, signed)).toEqual(first)
     expect((await inspect(operationId)).settlement).toBe("settled by its executor's report")
+  })
+
+  test('may come, and may have ended, long after the interval; the start is repeated then and claimed no more', async () => {
+    const clock = new HeldClock(Math.floor(Date.now() / 1_000) * 1_000)
+    const late = await callKernel({ callerExecutor: executor.pin, clock })
+    try {
+      const lives = { expires_at: unixSeconds(clock) + 3_600, issued_at: unixSeconds(clock) }
+      const { authorization, ready, request, start } = await startedCall(
+        late,
+        callUnder(tokenOf(late, {}, lives)),
+      )
+      clock.pass(7_200_000)
+      // The socket's own connection has been idle for too long by then.
+      const { calls } = late.running.kernel
+      const executionNonce = ready.executionNonce as NonNullable<typeof ready.executionNonce>
+      const repeated = { arguments: request.params, context: null, credentials: {}, executionNonce }
+      expect(await calls.start(null, repeated)).toEqual({ ...start, executionAuthorized: false })
+      const completed_at_unix_ms = authorization.authorization.expires_at_unix_ms + 3_600_000
+      const report = executor.report(authorization, { completed_at_unix_ms })
+      expect(await calls.reconcile(null, { authorization, report })).toMatchObject({ state: 'completed' })
+    } finally {
+      await late.remove()
+    }
   })
 
   test('is taken of a call whose token was revoked after its start', async () => {
