@@ -12,6 +12,7 @@ import {
   array,
   type Codec,
   decode,
+  digest,
   type Infer,
   identifier,
   json,
@@ -92,9 +93,13 @@ export type StartBody = Infer<typeof StartBody>
 export const ReportBody = object({ authorization: CallerAuthorization, protocol, report: CallerReport })
 export type ReportBody = Infer<typeof ReportBody>
 
-/** 200 in both cases: `reserved`, where nothing is authorized and a start is required, or `deny` with its receipt. */
+/**
+ * 200 in every case: `reserved`, where nothing is authorized and a start is required; `deny` with its receipt; or
+ * `pending_approval`, where people were asked about the named operation and the same request goes on once they agreed.
+ */
 export const EvaluateReply = tagged('status', {
   deny: object({ execution_authorized: notAuthorized, receipt: KernelReceipt }),
+  pending_approval: object({ execution_authorized: notAuthorized, operation_id: digest() }),
   reserved: object({
     execution_authorized: notAuthorized,
     execution_nonce: SignedExecutionNonce,

@@ -73,7 +73,7 @@ const STEPS = {
     reply: EvaluateReply,
     statusOf: () => 200,
     isOf: (reply, { requestId }) =>
-      reply.status === 'deny' || reply.execution_nonce.nonce.bound_to.request_id === requestId,
+      reply.status !== 'reserved' || reply.execution_nonce.nonce.bound_to.request_id === requestId,
   } satisfies Step<EvaluateBody, EvaluateReply>,
   start: {
     body: StartBody,
@@ -104,7 +104,8 @@ export class SidecarClient {
   }
 
   /**
-   * Reserves a call. `reserved` carries the nonce for a start and authorizes nothing; `deny` carries its receipt.
+   * Reserves a call. `reserved` carries the nonce for a start and authorizes nothing; `deny` carries its receipt,
+   * `pending_approval` the operation that people were asked about.
    * @throws UnsettledReply, SidecarRefusal; BrokerError `sidecar_unavailable` where nothing was asked.
    */
   evaluateToolCall(call: EvaluateCall): Promise<EvaluateReply> {

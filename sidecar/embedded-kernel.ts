@@ -39,7 +39,10 @@ export function callerKernelOf({
 }
 
 function evaluateReplyOf(answer: CallAnswer): EvaluateReply {
-  const { executionNonce, state, verdict } = answer
+  const { executionNonce, operationId, state, verdict } = answer
+  if (verdict === 'pending_approval' && operationId !== null) {
+    return { execution_authorized: false, operation_id: operationId, status: 'pending_approval' }
+  }
   const receipt = receiptOf(answer)
   if (verdict === 'deny') return { execution_authorized: false, receipt, status: 'deny' }
   if (state !== 'ready_to_dispatch' || executionNonce === null) throw refused(answer)
@@ -56,7 +59,7 @@ function startReplyOf(answer: StartAnswer): StartReply {
   const { authorization, verdict } = answer
   if (authorization !== null)
     return { authorization, protocol: CALLER_PROTOCOL, status: 'dispatch_committed' }
-  if (verdict === 'allow' || isOfOriginal(answer)) throw refused(answer)
+  if (verdict !== 'deny' || isOfOriginal(answer)) throw refused(answer)
   return { protocol: CALLER_PROTOCOL, receipt: receiptOf(answer), status: 'deny' }
 }
 

@@ -66,7 +66,11 @@ async function post(path: string, body: unknown, authorization?: null) {
 }
 
 const ROUTES = [
-  ['/v1/evaluate', OWN.evaluateBody, [{ evaluate: OWN.reserved }, { evaluate: OWN.evaluateDenied }]],
+  [
+    '/v1/evaluate',
+    OWN.evaluateBody,
+    [{ evaluate: OWN.reserved }, { evaluate: OWN.evaluateDenied }, { evaluate: OWN.evaluatePending }],
+  ],
   ['/v1/caller/start', OWN.startBody, [{ start: OWN.started }, { start: OWN.startDenied }]],
   ['/v1/caller/report', OWN.reportBody, [{ report: OWN.reconciled }, { report: OWN.reportDenied }]],
 ] as const

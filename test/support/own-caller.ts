@@ -144,6 +144,11 @@ export function callerDocuments(call: ToolCallRequest): readonly {
       value: { execution_authorized: false, receipt, status: 'deny' },
     },
     {
+      name: 'evaluate-pending',
+      codec: EvaluateReply,
+      value: { execution_authorized: false, operation_id: OPERATION_ID, status: 'pending_approval' },
+    },
+    {
       name: 'start-committed',
       codec: StartReply,
       value: { authorization, protocol, status: 'dispatch_committed' },

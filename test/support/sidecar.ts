@@ -33,6 +33,7 @@ function valueOf(name: string): unknown {
 /** Replies and bodies by the names of the own documents. */
 export const OWN = {
   reserved: valueOf('evaluate-reserved') as EvaluateReply,
+  evaluatePending: valueOf('evaluate-pending') as EvaluateReply,
   evaluateDenied: valueOf('evaluate-denied') as EvaluateReply,
   started: valueOf('start-committed') as StartReply,
   startDenied: valueOf('start-denied') as StartReply,
