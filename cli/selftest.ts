@@ -3,13 +3,16 @@ import { BROKER_CASES, runBrokerCases } from '../selftest/broker.js'
 import { BrokerError } from '../protocol/errors.js'
 import { cageSelftest } from './cage-selftest.js'
 import { ledgerSelftest } from './ledger-selftest.js'
-import { type CommonOptions, milliseconds } from './output.js'
+import { given, type CommonOptions, milliseconds } from './output.js'
 import { type SelftestResult, tell } from './selftest-result.js'
 
 /** Runs all cases, or one. Exit 1 when any fails. */
 export async function runSelftest(options: CommonOptions & { readonly case?: string }): Promise<void> {
   if (options.case !== undefined && !BROKER_CASES.includes(options.case)) {
-    throw new BrokerError('usage', `--case refused: expected one of ${BROKER_CASES.join(', ')}`)
+    throw new BrokerError(
+      'usage',
+      `--case refused: expected one of ${BROKER_CASES.join(', ')}, got ${given(options.case)}`,
+    )
   }
   tell(options, await brokerSelftest(options.case))
 }

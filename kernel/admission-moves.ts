@@ -98,6 +98,10 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     return this.#tables.operations.open()
   }
 
+  async waitingOperations(callerPublicKey: string | null) {
+    return this.#tables.operations.waiting(callerPublicKey)
+  }
+
   async countByState() {
     return this.#tables.operations.stateCounts()
   }

@@ -2,7 +2,6 @@
 // Must never: let a peer check approve anything: an approver's signature does, whoever hands it in. Nor tell a caller of
 // another caller's operations.
 // Source: threshold proposals and approval tokens of the kernel's wire.
-import type { AdmissionState } from '../protocol/admission-states.js'
 import type { OperationBinding } from '../protocol/admission-operation.js'
 import type { ApprovalCase, ApprovalSubmission, ApprovalView } from '../protocol/approval-rpc.js'
 import { BrokerError } from '../protocol/errors.js'
@@ -27,8 +26,6 @@ import {
   isToolCall,
   type StoredGrant,
 } from './operation/operation.js'
-
-const WAITING: readonly AdmissionState[] = ['approval_required', 'approval_reserved']
 
 /** Whose word counts here, and whose signature a proposal has to carry. */
 export function proposalPins({ config, keys }: Pick<KernelContext, 'config' | 'keys'>): ProposalPins {
@@ -116,15 +113,14 @@ export async function listApprovals(
   { callerPublicKey }: Caller,
   limit: number,
 ): Promise<{ readonly approvals: readonly ApprovalView[] }> {
-  const open = await context.store.openOperations()
-  const waiting = open.filter(
-    operation =>
-      WAITING.includes(operation.state) &&
-      (callerPublicKey === null || operation.callerPublicKey === callerPublicKey),
-  )
-  const views = await Promise.all(waiting.map(operation => viewOf(context, operation)))
-  const byDeadline = views.sort((left, right) => left.deadlineUnixSeconds - right.deadlineUnixSeconds)
-  return { approvals: byDeadline.slice(0, limit) }
+  const waiting = await context.store.waitingOperations(callerPublicKey)
+  const byDeadline = [...waiting].sort((left, right) => deadlineOf(left) - deadlineOf(right))
+  const approvals = byDeadline.slice(0, limit).map(operation => viewOf(context, operation))
+  return { approvals: await Promise.all(approvals) }
+}
+
+function deadlineOf({ attachments }: AdmissionOperation): number {
+  return attachments.threshold_proposal?.body.proposalDeadline ?? 0
 }
 
 /** What exactly an approver is asked, and who spoke. */
@@ -172,7 +168,7 @@ export async function viewOf(context: KernelContext, operation: AdmissionOperati
   const given = await context.store.approvalsOf(operationId)
   return {
     approved: given.filter(({ decision }) => decision === 'approved').length,
-    deadlineUnixSeconds: body?.proposalDeadline ?? 0,
+    deadlineUnixSeconds: deadlineOf(operation),
     grantId: binding.capability_id,
     invocationId: binding.request_id,
     operationId,

@@ -12,13 +12,13 @@ import { type ChosenGrant, coveringGrants, type ToolGrant } from '../../protocol
 import { eligibleSetDigest, proposalHash, type ThresholdProposal } from '../../protocol/threshold-proposal.js'
 import type { ToolCallRequest } from '../../protocol/tool-call.js'
 import { assertApproved } from '../approval-moves.js'
-import { attemptSteps } from '../delivery/dispatch-authorization.js'
+import { callerAttemptOf } from '../delivery/dispatch-authorization.js'
 import type { AdmissionOperation, AnnouncedToolCall, ToolCall } from '../operation/operation.js'
-import { begin, note, preparedOf, walk } from '../operation/operation-walk.js'
+import { begin, note, preparedOf, type Step, walk } from '../operation/operation-walk.js'
 import type { SqliteMove } from '../sqlite/move.js'
 import { callRefusal, type CallRefusal, isRefusal, judged } from './call-refusal.js'
 import type { CallPolicy, PreflightCommand } from './call-store.js'
-import type { AnnouncedCallTerms, ToolCallTerms } from './tool-call-terms.js'
+import type { AnnouncedCallTerms, AskedTerms, ToolCallTerms } from './tool-call-terms.js'
 
 /** What a grant may ask of people: kept by approvals, not by arguments. */
 export const KEPT_BY_APPROVAL = ['require_approval_above'] as const
@@ -111,8 +111,15 @@ export function announceCall(
     threshold_proposal: proposal,
     threshold_proposal_hash: proposalHash(proposal.body),
   }
-  const steps = [...attemptSteps(operation), { attach, to: 'approval_required' } as const]
+  const steps: Step[] = [...attemptSteps(terms), { attach, to: 'approval_required' }]
   return walk(move, operation, steps, { cause: 'approvals asked for' })
+}
+
+/** An attempt is announced to a pinned executor alone. */
+export function attemptSteps({ binding, executor, serverId }: AskedTerms): Step[] {
+  if (executor === null) return []
+  const broker_attempt = callerAttemptOf(binding.operation_id, { executor, serverId })
+  return [{ attach: { broker_attempt }, to: 'broker_attempt_registered' }]
 }
 
 function proposed(

@@ -29,7 +29,7 @@ export function callPolicyOf(
   { guards = [], issuers = [], targets: given }: ToolCallSettings = { targets: [] },
   executor: CallerExecutor | null = pinnedExecutor(config),
 ): CallPolicy {
-  const targets: ToolCallSettings['targets'] = [...given, ...(config.callerDelivery?.tools ?? [])]
+  const targets: readonly CallTarget[] = [...given, ...(config.callerDelivery?.tools ?? [])]
   const targetOf = (serverId: string, toolName: string) =>
     targets.find(target => target.serverId === serverId && target.toolName === toolName)
   return {

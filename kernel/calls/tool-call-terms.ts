@@ -24,10 +24,11 @@ import { ToolCallRequest } from '../../protocol/tool-call.js'
 import { Count, UnixSeconds } from '../../protocol/unix-time.js'
 import { POLICY_HASH } from '../policy.js'
 
-/** What this kernel asks of a call: with other terms it is another operation. */
-export interface CallTerms {
-  /** To whom it would be delivered. */
+/** What this kernel asks of a call beside its request: with another answer to it, it is another operation. */
+export interface CallBounds {
+  /** To whom it is delivered; null where nobody is pinned. */
   readonly executor: CallerExecutor | null
+  /** How many people have to agree. */
   readonly requiredApprovals: number
 }
 
@@ -35,7 +36,7 @@ export interface CallTerms {
  * A call that an executor carries out needs a hold and a nonce. An attempt is announced to a pinned executor alone, so
  * that pinning one later adopts none of the operations that were admitted without.
  */
-const requirementsUnder = ({ executor, requiredApprovals }: CallTerms): ParticipantRequirements => ({
+const requirementsUnder = ({ executor, requiredApprovals }: CallBounds): ParticipantRequirements => ({
   approval: requiredApprovals > 0,
   authorization_consumption: false,
   broker_attempt: executor !== null,
@@ -87,7 +88,7 @@ export interface Coordinator {
 export function bindCall(
   request: ToolCallRequest,
   { authorityId, tenantScope }: Coordinator,
-  under: CallTerms,
+  bounds: CallBounds,
 ): OperationBinding {
   const { capability_token: token, id, params } = request
   return bindOperation({
@@ -100,7 +101,7 @@ export function bindCall(
     request: {
       action_parameter_hash: valueHash(params),
       immutable_request_hash: domainDigestHex('chio.kernel-tool-call.v1', encode(ToolCallRequest, request)),
-      participant_requirements: requirementsUnder(under),
+      participant_requirements: requirementsUnder(bounds),
     },
     requestId: id,
     tenantId: tenantScope,

@@ -18,7 +18,7 @@ import type {
   StartCallRequest,
 } from '../../protocol/tool-call-rpc.js'
 import { requiredApprovals } from './call-approvals.js'
-import { answerOf, reportAnswerOf, startAnswerOf } from './call-answers.js'
+import { answerOf, startAnswerOf } from './call-answer.js'
 import { type CallRefusal, refusalOfError } from './call-refusal.js'
 import type { CallCommand, CallDecision } from './call-store.js'
 import { Deliveries } from '../delivery/deliveries.js'
@@ -141,13 +141,16 @@ export class ToolCalls {
     const decision = await this.#decide({ agentId: owner, request, requestId }, () =>
       this.#deliveries.report(operation, reported),
     )
-    return reportAnswerOf(decision)
+    return { ...answerOf(decision), output: decision.output ?? null }
   }
 
   #bind(request: ToolCallRequest): OperationBinding {
     const { callPolicy, config } = this.#context
-    const { executor } = callPolicy
-    return bindCall(request, config, { executor, requiredApprovals: requiredApprovals(callPolicy, request) })
+    const bounds = {
+      executor: callPolicy.executor,
+      requiredApprovals: requiredApprovals(callPolicy, request),
+    }
+    return bindCall(request, config, bounds)
   }
 
   #command(agentId: string, context: CallCommand['context'], request: ToolCallRequest): CallCommand {
@@ -202,7 +205,7 @@ function agentOf({ callerPublicKey }: Caller): PublicKey {
   if (callerPublicKey !== null) return callerPublicKey
   throw new BrokerError(
     'authorization_denied',
-    "tool call refused: expected a client with a caller key in the kernel's configuration",
+    "tool call refused: expected a client with a caller key in the kernel's configuration, got one without",
   )
 }
 

@@ -54,7 +54,7 @@ export function assertSamePin(
   { executor }: Pick<CallPolicy, 'executor'>,
 ): void {
   const { call } = operation
-  const admitted = isToolCall(call) ? call.terms.executor : toolCallOf(operation).terms.executor
+  const { executor: admitted } = (isToolCall(call) ? call : toolCallOf(operation)).terms
   if (isSamePin(admitted, executor)) return
   const { operationId } = operation
   throw new BrokerError(

@@ -15,9 +15,8 @@ import { BrokerError } from '../../protocol/errors.js'
 import type { PublicKey } from '../../protocol/keys.js'
 import { MAXIMUM_IDENTIFIER_BYTES } from '../../protocol/limits.js'
 import { callerAttemptId } from '../calls/tool-call-terms.js'
-import { type AdmissionOperation, isToolCall, toolCallOf } from '../operation/operation.js'
+import { type AdmissionOperation, toolCallOf } from '../operation/operation.js'
 import { commitRecord } from '../operation/operation-document.js'
-import type { Step } from '../operation/operation-walk.js'
 
 const MS_PER_SECOND = 1_000
 
@@ -25,7 +24,7 @@ const MS_PER_SECOND = 1_000
  * The attempt by which an executor carries a call out.
  * @throws BrokerError `invalid_request` for a server whose name leaves no room for that of its transport.
  */
-function callerAttemptOf(
+export function callerAttemptOf(
   operationId: string,
   { executor, serverId }: { readonly executor: CallerExecutor; readonly serverId: string },
 ): ProviderAttempt {
@@ -42,14 +41,6 @@ function callerAttemptOf(
     transport_id: transport,
     transport_key_epoch: executor.key_epoch,
   }
-}
-
-/** The step by which an attempt is announced: to a pinned executor alone, and before anything is held. */
-export function attemptSteps({ call, operationId }: AdmissionOperation): readonly Step[] {
-  if (!isToolCall(call) || call.terms.executor === null) return []
-  const { executor, serverId } = call.terms
-  const broker_attempt = callerAttemptOf(operationId, { executor, serverId })
-  return [{ attach: { broker_attempt }, to: 'broker_attempt_registered' }]
 }
 
 /** The one call that an operation is about, as whoever verifies names it. */

@@ -12,6 +12,7 @@ import type { AdmissionState } from '../../protocol/admission-states.js'
 import { BrokerError } from '../../protocol/errors.js'
 import type { BrokerRecord } from '../../protocol/kernel-rpc.js'
 import type { AttemptRegistration } from '../../protocol/registration.js'
+import { callerAttemptId, type ToolCallTerms } from '../calls/tool-call-terms.js'
 import * as rules from './move-rules.js'
 import type { DecisionReason } from '../log/decision-receipt.js'
 import {
@@ -21,7 +22,6 @@ import {
   type OperationCall,
   type Reservation,
 } from './operation.js'
-import { callerAttemptId, type ToolCallTerms } from '../calls/tool-call-terms.js'
 import { assertConsistent } from './operation-document.js'
 import { logDecision } from '../log/receipt-log.js'
 import type { SqliteMove } from '../sqlite/move.js'

@@ -31,7 +31,7 @@ export const OPERATION_SQL = `
 CREATE TABLE operations (operation_id TEXT PRIMARY KEY, namespace_digest TEXT NOT NULL, request_id TEXT NOT NULL,
   caller_public_key TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN (${STATES})), version INTEGER NOT NULL,
   settled INTEGER NOT NULL, created_at_unix_ms INTEGER NOT NULL, updated_at_unix_ms INTEGER NOT NULL,
-  call BLOB NOT NULL, attachments BLOB NOT NULL, lease_epoch INTEGER NOT NULL, registration BLOB, dispatch_commit BLOB, record BLOB, last_error TEXT,
+  call BLOB NOT NULL, attachments BLOB NOT NULL, lease_epoch INTEGER NOT NULL, registration BLOB, dispatch_commit BLOB, record BLOB, last_error TEXT, argument_hash TEXT NOT NULL,
   UNIQUE (namespace_digest, request_id)) STRICT;
 CREATE INDEX operations_open ON operations (created_at_unix_ms) WHERE settled = 0;
 CREATE INDEX operations_newest ON operations (created_at_unix_ms);
@@ -99,6 +99,13 @@ export class OperationReads {
     return this.#select('WHERE settled = 0')
   }
 
+  /** What waits for approvals, or has them and was not asked for again: a caller's, or everybody's. */
+  waiting(callerPublicKey: string | null): AdmissionOperation[] {
+    const waiting = "WHERE settled = 0 AND state IN ('approval_required', 'approval_reserved')"
+    if (callerPublicKey === null) return this.#select(waiting)
+    return this.#select(`${waiting} AND caller_public_key = ?`, callerPublicKey)
+  }
+
   /** The newest lines of an operation's history, oldest first. */
   history(operationId: string): HistoryLine[] {
     const sql = `SELECT cause, from_state AS "from", owner_epoch AS ownerEpoch, recorded_at_unix_ms AS recordedAtUnixMs,
@@ -140,7 +147,8 @@ export class OperationTables extends OperationReads {
     const ids = [operationId, binding.request_namespace_digest, binding.request_id, callerPublicKey]
     const facts = [state, version, 0, createdAtUnixMs, createdAtUnixMs, encode(Call, callDocument(call))]
     const attached = [encode(AdmissionAttachments, operation.attachments), operation.leaseEpoch]
-    insertRow(this.#tx, 'operations', ...ids, ...facts, ...attached, null, null, null, null)
+    const { action_parameter_hash: hash } = binding.request_binding
+    insertRow(this.#tx, 'operations', ...ids, ...facts, ...attached, null, null, null, null, hash)
     this.#count(state, 1)
   }
 

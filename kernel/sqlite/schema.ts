@@ -38,8 +38,8 @@ export const KERNEL_STORE_SCHEMA: StoreSchema = {
     OUTCOME_SQL,
     CAPABILITY_SQL,
     CONTEXT_SQL,
-    DELIVERY_SQL,
     POSSESSION_SQL,
+    DELIVERY_SQL,
     RECEIPT_SQL,
   ].join(''),
 }

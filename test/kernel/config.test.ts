@@ -3,15 +3,21 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { callPolicyOf } from '../../kernel/calls/call-policy.js'
 import { parseKernelConfig, readKernelConfig } from '../../kernel/config.js'
 import { signingKey } from '../../protocol/keys.js'
 import { overflowUid } from '../../system/peer.js'
-import { kernelConfig, seed } from '../support/kernel.js'
+import { kernelConfig, makeKernelKeys, seed } from '../support/kernel.js'
 
 const people = { administrator: signingKey(seed()), broker: signingKey(seed()), caller: signingKey(seed()) }
 const document = (): Record<string, unknown> =>
   JSON.parse(JSON.stringify(kernelConfig('/state', people))) as Record<string, unknown>
 const parse = (value: unknown) => parseKernelConfig(Buffer.from(JSON.stringify(value)))
+
+const delivery = (changes: object = {}) => ({
+  executor: { executorId: 'notes', keyEpoch: 1, publicKey: people.caller.publicKey, ...changes },
+  tools: [{ serverId: 'notes', toolName: 'append' }],
+})
 
 describe('the configuration of a kernel', () => {
   test('is read as it was written', () => {
@@ -75,9 +81,26 @@ describe('the configuration of a kernel', () => {
     ['development that is no word for it', { unsafeDevelopment: 'yes' }, /unsafeDevelopment/],
     ['a skew of 31 s', { clockSkewSeconds: 31 }, /clockSkewSeconds/],
     ['a nonce of no time', { nonce: { ttlSeconds: 0, capacity: 1 } }, /nonce.ttlSeconds/],
-    ['caller delivery', { callerDelivery: {} }, /callerDelivery/],
+    ['delivery to nobody', { callerDelivery: { tools: [] } }, /callerDelivery\.executor: expected/],
+    ['an executor of no epoch', { callerDelivery: delivery({ keyEpoch: 0 }) }, /executor\.keyEpoch/],
+    [
+      'an executor of a weak key',
+      { callerDelivery: delivery({ publicKey: '0'.repeat(64) }) },
+      /executor\.publicKey: .*all zero/,
+    ],
   ])('is refused with %s', (_what, change, sentence) => {
     expect(() => parse({ ...document(), ...change })).toThrow(sentence)
+  })
+
+  test('names the executor and the tools that are delivered to it', () => {
+    const config = parse({ ...document(), callerDelivery: delivery() })
+    const policy = callPolicyOf({ config, keys: makeKernelKeys() })
+    expect(policy.executor).toEqual({
+      executor_id: 'notes',
+      key_epoch: 1,
+      public_key: people.caller.publicKey,
+    })
+    expect([policy.isTarget('notes', 'append'), policy.isTarget('notes', 'delete')]).toEqual([true, false])
   })
 
   test('is refused with a threshold that its keys cannot reach', () => {

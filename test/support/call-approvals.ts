@@ -20,10 +20,13 @@ export interface CallApprovalWorld {
   stateOf(operationId: string): Promise<string>
 }
 
-export async function openCallApprovals(requiredApprovals = 2): Promise<CallApprovalWorld> {
+export async function openCallApprovals(
+  requiredApprovals = 2,
+  more: TestKernelOptions = {},
+): Promise<CallApprovalWorld> {
   const clock = new HeldClock(Math.floor(Date.now() / 1_000) * 1_000)
   const targets = [{ requiredApprovals, serverId: 'notes', toolName: 'append' }]
-  const options = { approvers: APPROVERS, clock, toolCalls: { targets } }
+  const options = { approvers: APPROVERS, clock, toolCalls: { targets }, ...more }
   const kernel = await makeTestKernel(options)
   // Time is held: a token of the machine's own clock would come from the future.
   const lives = { expires_at: unixSeconds(clock) + 3_600, issued_at: unixSeconds(clock) }

@@ -7,6 +7,7 @@ import { valueHash } from '../../../protocol/kernel-receipt.js'
 import { verifyProposal } from '../../../protocol/threshold-proposal.js'
 import { refusalOf } from '../../support/approval-world.js'
 import { APPROVER_KEYS, APPROVERS, wordOn } from '../../support/approvers.js'
+import { TestExecutor } from '../../support/caller-executor.js'
 import { type CallApprovalWorld, openCallApprovals } from '../../support/call-approvals.js'
 import {
   callKernel,
@@ -151,6 +152,21 @@ describe('a call that needs approvals', () => {
       verdict: 'deny',
     })
   })
+})
+
+test('an approved call is delivered to its executor, and to no other that is pinned meanwhile', async () => {
+  const executor = new TestExecutor()
+  await world.kernel.restart({ ...world.options, callerExecutor: executor.pin })
+  const [one, other] = [await world.waiting(), await world.waiting()]
+  for (const { operationId } of [one, other]) await approve(operationId)
+  const ready = await reserveWith(world.kernel, one.request, await preflight(world.kernel, one.request))
+  expect(await startWith(world.kernel, one.request, ready)).toMatchObject({
+    authorization: { authorization: { executor: executor.pin } },
+    executionAuthorized: true,
+    operationId: one.operationId,
+  })
+  await world.kernel.restart({ ...world.options, callerExecutor: new TestExecutor().pin })
+  expect(await preflight(world.kernel, other.request)).toMatchObject({ code: 'executor_changed' })
 })
 
 describe('an approval', () => {

@@ -13,13 +13,14 @@ import type { ToolCallRequest } from '../../../protocol/tool-call.js'
 import type { CallCredentials } from '../../../protocol/tool-call-rpc.js'
 import type { Verified } from '../../../protocol/verified.js'
 import type { CapabilityToken } from '../../../protocol/capability-token.js'
+import { TestExecutor } from '../../support/caller-executor.js'
 import { AdmissionWorld } from '../../support/admission-world.js'
 import type { TestKernel } from '../../support/kernel.js'
 import { callKernel, callUnder, contextAt, reservedCall, tokenOf } from '../../support/tool-call.js'
 
 let kernel: TestKernel
 beforeAll(async () => {
-  kernel = await callKernel()
+  kernel = await callKernel({ callerExecutor: new TestExecutor().pin })
 })
 afterAll(() => kernel.remove())
 
@@ -59,7 +60,7 @@ test('a grant that asks for a proof lets nothing start without one that is about
     state: 'ready_to_dispatch',
   })
   const one = asking()
-  expect(await started(one, { dpop_proof: proofOf(one) })).toMatchObject({ code: 'executor_unpinned' })
+  expect(await started(one, { dpop_proof: proofOf(one) })).toMatchObject({ executionAuthorized: true })
 })
 
 test('a proof that nobody asked for is judged all the same', async () => {
@@ -69,7 +70,19 @@ test('a proof that nobody asked for is judged all the same', async () => {
   })
 })
 
-test('a proof starts one call, whatever time it is, and stays used over an opening', async () => {
+test('a proof starts one call: no other of the same token and arguments, and the same one again without it', async () => {
+  const token = tokenOf(kernel, { dpop_required: true })
+  const [one, other] = [callUnder(token), callUnder(token)]
+  const credentials = { dpop_proof: proofOf(one) }
+  expect(await started(one, credentials)).toMatchObject({ verdict: 'allow' })
+  expect(await started(other, credentials)).toMatchObject({
+    code: 'possession_replayed',
+    state: 'ready_to_dispatch',
+  })
+  expect(await started(other, { dpop_proof: proofOf(other) })).toMatchObject({ verdict: 'allow' })
+})
+
+test('a used proof is known, whatever time it is, and stays used over an opening', async () => {
   const world = await AdmissionWorld.make()
   try {
     const { operationId } = await world.reserve(world.announcement())

@@ -1,8 +1,8 @@
-// Owns: a decision about a tool call as its host is told of it: verdict, where the operation stands, and what it brings.
-// Must never: say more than the decision: a nonce only while it is good for something, an authorization as it was signed.
+// Owns: what a decision about a tool call is answered as.
+// Must never: say that anything may be executed before an authorization was signed, or show a nonce that serves nothing.
 // Source: the answers of the kernel's caller API.
 import type { AdmissionState } from '../../protocol/admission-states.js'
-import type { CallAnswer, ReportAnswer, StartAnswer } from '../../protocol/tool-call-rpc.js'
+import type { CallAnswer, StartAnswer } from '../../protocol/tool-call-rpc.js'
 import { toolCallOf } from '../operation/operation.js'
 import { pendingReason } from './call-approvals.js'
 import type { CallDecision } from './call-store.js'
@@ -37,14 +37,9 @@ function saidOf({
   return { check: 'approval', code: 'approval_required', reason, verdict: 'pending_approval' }
 }
 
-/** @param nowUnixMs decides whether the executor may claim it still. */
 export function startAnswerOf(decision: CallDecision, nowUnixMs: number): StartAnswer {
   const authorization = decision.authorization ?? null
   const expiresAtUnixMs = authorization?.authorization.expires_at_unix_ms ?? 0
   const isClaimable = decision.operation?.state === 'awaiting_caller_report' && nowUnixMs < expiresAtUnixMs
   return { ...answerOf(decision), authorization, executionAuthorized: isClaimable }
-}
-
-export function reportAnswerOf(decision: CallDecision): ReportAnswer {
-  return { ...answerOf(decision), output: decision.output ?? null }
 }
