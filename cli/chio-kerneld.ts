@@ -9,16 +9,19 @@ import { faultFields } from '../kernel/fault-fields.js'
 import { KERNEL_CLOSES_WITHIN_MS } from '../kernel/serving/kernel-end.js'
 import { KERNEL_KEY_NAMES, type KeyChoices, readKernelKeys } from '../kernel/kernel-keys.js'
 import type { KernelLog } from '../kernel/kernel-context.js'
-import { provisionKernel, startKernel } from '../kernel/start-kernel.js'
+import { provisionKernel, type RunningKernel, startKernel } from '../kernel/start-kernel.js'
 import { systemClock } from '../native/clock.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
 import { BrokerError, errorDocument, isBrokerError } from '../protocol/errors.js'
 import { activatedSockets } from '../system/activation.js'
 import { ServiceManager } from '../system/notify.js'
 import { type ServiceEnvironment, takeServiceEnvironment } from '../system/service-environment.js'
+import { CLOSE_WITHIN_MS as ROUTES_CLOSE_WITHIN_MS } from '../sidecar/http-limits.js'
+import type { RunningSidecar } from '../sidecar/start-sidecar.js'
 import { startupHygiene } from '../system/startup.js'
 import { onStopSignals } from '../system/stop-signals.js'
 import { Supervision } from '../system/supervision.js'
+import { configuredControlToken, serveCallerRoutes } from './caller-routes.js'
 
 const FORMS = ['file', 'fd', 'credential'] as const
 const USAGE = `chio-kerneld --config FILE [--provision] and one of --X-key-file PATH, --X-key-fd N, --X-key-credential NAME for each X of ${KERNEL_KEY_NAMES.join(', ')}`
@@ -75,23 +78,34 @@ function brokerRecords(config: KernelConfig): BrokerRecordsClient {
 async function serve(config: KernelConfig, choices: KeyChoices, service: ServiceEnvironment): Promise<void> {
   const activated = activatedSockets(service.listen, [config.authoritySocketPath, config.hostSocketPath])
   const keys = readKernelKeys(choices)
+  const controlToken = configuredControlToken(config)
   const records = brokerRecords(config)
   const options = { clock: systemClock, config, keys, log: logEvent, records }
   // A process that lost its store may not even close it: closing writes.
   const running = await startKernel({ ...options, activated, onFenced: end })
+  const routes = await serveCallerRoutes({ clock: systemClock, config, controlToken, log: logEvent, running })
   const onFault = (error: unknown): void => log.error({ event: 'supervision', ...faultFields(error) })
   const manager = new ServiceManager(service, onFault)
   const supervision = new Supervision(manager, running.supervised(), service, onFault)
   const stop = (signal: NodeJS.Signals): void => {
     log.info({ event: 'stopping', signal })
-    supervision.stopping('stopping', KERNEL_CLOSES_WITHIN_MS)
-    running.close().then(() => {
+    supervision.stopping('stopping', ROUTES_CLOSE_WITHIN_MS + KERNEL_CLOSES_WITHIN_MS)
+    closeBoth(routes, running).then(() => {
       keys.wipe()
       process.exit(0)
     }, end)
   }
-  onStopSignals(stop, () => running.hurry())
+  onStopSignals(stop, () => {
+    routes?.hurry()
+    running.hurry()
+  })
   log.info({ event: 'ready', ownerEpoch: running.ownerEpoch, ...running.publicKeys })
+}
+
+/** Who asks by the caller routes is answered while there is a kernel to ask. */
+async function closeBoth(routes: RunningSidecar | null, running: RunningKernel): Promise<void> {
+  await routes?.close()
+  await running.close()
 }
 
 async function main(): Promise<void> {

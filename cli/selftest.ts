@@ -3,7 +3,7 @@ import { BROKER_CASES, runBrokerCases } from '../selftest/broker.js'
 import { BrokerError } from '../protocol/errors.js'
 import { cageSelftest } from './cage-selftest.js'
 import { ledgerSelftest } from './ledger-selftest.js'
-import { given, type CommonOptions, milliseconds } from './output.js'
+import { type CommonOptions, given, milliseconds } from './output.js'
 import { type SelftestResult, tell } from './selftest-result.js'
 
 /** Runs all cases, or one. Exit 1 when any fails. */

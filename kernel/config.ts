@@ -22,6 +22,7 @@ import {
 import {
   also,
   converted,
+  either,
   exactly,
   list,
   nullable,
@@ -47,6 +48,7 @@ const MAXIMUM_NONCE_TTL_SECONDS = 300
 const MAXIMUM_NONCE_CAPACITY = 65_536
 const MAXIMUM_CLIENTS = 1_024
 const MAXIMUM_TOOLS = 1_024
+const MAXIMUM_PORT = 65_535
 const GROUP_OR_OTHERS_WRITE = 0o022
 
 const VISIBLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
@@ -141,9 +143,17 @@ function isOutputSchema(value: JsonValue | undefined): boolean {
   }
 }
 
+const loopback = exactly({ host: word('127.0.0.1', '::1'), port: whole(1, MAXIMUM_PORT) })
+/** A socket of this user alone, or a port of the loopback interface. */
+const sidecarAddress = either('path', exactly({ path: socketPath }), loopback)
+
 /** To whom tool calls are delivered, and which tools there are; null delivers nothing. */
 const callerDelivery = exactly({
+  /** Read by whoever serves the caller routes; null: nobody starts or reports over them. */
+  controlTokenFile: nullable(absolutePath),
   executor: exactly({ executorId: id, publicKey, keyEpoch: whole(1, MAXIMUM_INTEGER) }),
+  /** Where the caller routes are served; null: nowhere, the kernel's own socket has the same calls. */
+  listen: nullable(sidecarAddress),
   tools: list(exactly({ serverId: id, toolName: id }), atMost('tools', MAXIMUM_TOOLS)),
 })
 

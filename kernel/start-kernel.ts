@@ -63,6 +63,8 @@ export interface RunningKernel {
   readonly kernel: Kernel
   readonly publicKeys: KernelPublicKeys
   readonly ownerEpoch: number
+  /** To whom tool calls are delivered, and whether what was committed for it stays. */
+  readonly callerDelivery: { readonly executor: CallerExecutor | null; readonly isDurable: boolean }
   /** What a service manager is told while it serves. */
   supervised(): SupervisedDaemon
   /** Takes nothing new up, answers what is asked, gives everything back. Safe to repeat. */
@@ -162,7 +164,9 @@ function running(parts: {
   readonly settlement: Settlement
 }): RunningKernel {
   const { context, end, kernel, settlement } = parts
+  const { executor, isDurable } = context.callPolicy
   return {
+    callerDelivery: { executor, isDurable },
     close: () => end.run(),
     hurry: () => end.hurry(),
     supervised: () => new SupervisedKernel(context, settlement, end.listeners),

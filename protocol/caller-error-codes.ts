@@ -25,7 +25,11 @@ export const CALLER_ERROR_CODES = {
     1,
     'nothing may begin under it any more; what began stands in the ledger: execute it again to read that',
   ),
-
+  reservation_capacity: row(
+    'authority_unavailable',
+    69,
+    'start what is reserved, cancel it, or wait until its nonces expire; then reserve',
+  ),
   // The executor's ledger.
   executor_outcome_unknown: row(
     null,
@@ -47,4 +51,18 @@ export const CALLER_ERROR_CODES = {
     1,
     'present the authorization that was claimed, byte for byte; the first one stands',
   ),
+
+  // What the client of a sidecar meets.
+  reply_lost: row(
+    null,
+    75,
+    'recover the original operation with the nonce, authorization and report of the error; never ask under another id',
+  ),
+  reply_refused: row(
+    null,
+    75,
+    'see who listens at that address; then recover the original operation: the request may have been acted on',
+  ),
+  sidecar_refused: row(null, 1, 'read the code that it answered with: docs/caller-delivery.md'),
+  sidecar_unavailable: row(null, 69, 'start the process that holds the kernel; nothing was asked'),
 } as const

@@ -7,14 +7,26 @@ import { GovernedApprovalToken, SoleApprovalToken } from './approval-token.js'
 import { CallerAuthorization } from './caller-authorization.js'
 import { CallerReport } from './caller-report.js'
 import { canonicalBytes } from './canonical.js'
-import { array, type Codec, decode, type Infer, json, literal, object, tagged } from './codec.js'
+import { CapabilityToken } from './capability-token.js'
+import {
+  array,
+  type Codec,
+  decode,
+  type Infer,
+  identifier,
+  json,
+  literal,
+  object,
+  publicKeyHex,
+  tagged,
+} from './codec.js'
 import { SignedExecutionNonce } from './execution-nonce.js'
-import { InvocationContext } from './invocation-context.js'
 import { parseStrictJson } from './json.js'
 import { KernelReceipt } from './kernel-receipt.js'
 import { MAXIMUM_APPROVALS, MAXIMUM_PARAMETERS_BYTES, MAXIMUM_TOOL_OUTPUT_BYTES } from './limits.js'
 import { ThresholdProposal } from './threshold-proposal.js'
-import { ToolCallRequest } from './tool-call.js'
+import { CallCredentials } from './tool-call-rpc.js'
+import { SupplementalAuthorization, type ToolCallRequest } from './tool-call.js'
 
 export const CALLER_PROTOCOL = 'chio.caller-delivery.v1'
 
@@ -33,35 +45,54 @@ const protocol = literal(CALLER_PROTOCOL)
 const args = () => json({ maxBytes: MAXIMUM_PARAMETERS_BYTES })
 const notAuthorized = literal(false)
 
-/** The agent's request; the context where a session has one. */
-export const EvaluateBody = object({ request: ToolCallRequest }, { optional: { context: InvocationContext } })
-export type EvaluateBody = Infer<typeof EvaluateBody>
-
-/** What whoever starts presents beyond the nonce; each is judged or refused, none is ignored. */
-export const CallerCredentials = object(
-  {},
+/**
+ * The agent's request by its members. It never carries a nonce, which is issued here, nor the context of a session, which
+ * only a trusted host may vouch for.
+ */
+export const EvaluateBody = object(
+  { capability: CapabilityToken, tool_name: identifier(), tool_server: identifier() },
   {
     optional: {
+      /** The subject of the capability, unless said; another one is denied. */
+      agent_id: publicKeyHex(),
       approval_token: SoleApprovalToken,
       approval_tokens: array(GovernedApprovalToken, { min: 1, max: MAXIMUM_APPROVALS }),
-      declassification_grant: args(),
-      dpop_proof: args(),
+      governed_intent: args(),
+      /** Null unless said. */
+      parameters: args(),
+      /** Made anew unless said; only a request that has one can be asked for again. */
+      request_id: identifier(),
+      supplemental_authorization: SupplementalAuthorization,
       threshold_approval_proposal: ThresholdProposal,
     },
   },
 )
-export type CallerCredentials = Infer<typeof CallerCredentials>
+export type EvaluateBody = Infer<typeof EvaluateBody>
+
+/** The same request as the kernel judges it. @param requestId its id where the body names none. */
+export function toolCallOfBody(body: EvaluateBody, requestId: string): ToolCallRequest {
+  const { agent_id: _, capability, parameters, request_id, tool_name, tool_server, ...rest } = body
+  return {
+    ...rest,
+    capability_token: capability,
+    id: request_id ?? requestId,
+    params: parameters ?? null,
+    server_id: tool_server,
+    tool: tool_name,
+    type: 'tool_call_request',
+  }
+}
 
 export const StartBody = object(
   { arguments: args(), execution_nonce: SignedExecutionNonce, protocol },
-  { optional: { credentials: CallerCredentials } },
+  { optional: { credentials: CallCredentials } },
 )
 export type StartBody = Infer<typeof StartBody>
 
 export const ReportBody = object({ authorization: CallerAuthorization, protocol, report: CallerReport })
 export type ReportBody = Infer<typeof ReportBody>
 
-/** 200 `reserved`: nothing is authorized, a start is required. 403 `deny`. */
+/** 200 in both cases: `reserved`, where nothing is authorized and a start is required, or `deny` with its receipt. */
 export const EvaluateReply = tagged('status', {
   deny: object({ execution_authorized: notAuthorized, receipt: KernelReceipt }),
   reserved: object({

@@ -8,6 +8,7 @@ import { compareUtf16 } from './canonical-text.js'
 import type { CanonicalWriter } from './canonical-writer.js'
 import { literal } from './codec-values.js'
 import type { Codec, Infer } from './document-codec.js'
+import { eitherSchema, membersSchema } from './document-schema.js'
 
 const OPENING_BRACE = 0x7b
 const CLOSING_BRACE = 0x7d
@@ -58,6 +59,8 @@ function objectOf(unsorted: readonly Slot[]): ObjectCodec<Value> {
   const slots = [...unsorted].sort((left, right) => compareUtf16(left.name, right.name))
   assertDistinct(slots)
   return {
+    describe: () =>
+      membersSchema(slots.map(({ codec, name, optional }) => ({ name, optional, schema: codec.describe() }))),
     read: reader => readSlots(reader, slots),
     write: (writer, value) => writeSlots(writer, slots, value),
     withTag: (key, value) => objectOf([...slots, slot(key, literal(value), false)]) as ObjectCodec<never>,
@@ -120,6 +123,7 @@ export function tagged<const K extends string, V extends Variants>(
   const token = Buffer.from(`${JSON.stringify(key)}:`)
   const expected = [...codecs.keys()].map(name => JSON.stringify(name)).join(' or ')
   return {
+    describe: () => eitherSchema(...[...codecs.values()].map(codec => codec.describe())),
     read(reader) {
       const codec = codecs.get(peekTag(reader, key, token))
       return (codec ?? reader.refuse(`"${key}" to be ${expected}`)).read(reader) as TaggedValue<K, V>
@@ -155,6 +159,7 @@ function skipMember(reader: CanonicalReader, first: boolean): void {
 /** Either a string form or an object form, told apart by the first byte. */
 export function textOrObject<T extends string, U>(textual: Codec<T>, objectual: Codec<U>): Codec<T | U> {
   return {
+    describe: () => eitherSchema(textual.describe(), objectual.describe()),
     read: reader => (reader.peek() === 0x22 ? textual.read(reader) : objectual.read(reader)),
     write(writer, value) {
       if (typeof value === 'string') textual.write(writer, value as T)
@@ -168,6 +173,7 @@ export function refine<T>(codec: ObjectCodec<T>, check: (value: T) => void): Obj
 export function refine<T>(codec: Codec<T>, check: (value: T) => void): Codec<T>
 export function refine<T>(codec: Codec<T> | ObjectCodec<T>, check: (value: T) => void): Codec<T> {
   const refined: Codec<T> = {
+    describe: () => codec.describe(),
     read(reader) {
       const value = codec.read(reader)
       check(value)

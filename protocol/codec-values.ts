@@ -6,6 +6,7 @@ import { readJson } from './canonical-json.js'
 import type { CanonicalReader } from './canonical-reader.js'
 import { canonicalBytes, writeJson } from './canonical.js'
 import type { Codec } from './document-codec.js'
+import { ANY_SCHEMA, type DocumentSchema, eitherSchema, listSchema, textSchema } from './document-schema.js'
 import type { JsonValue } from './json.js'
 import { MAXIMUM_IDENTIFIER_BYTES } from './limits.js'
 
@@ -15,10 +16,12 @@ interface TextForm {
   /** What a refusal says was expected. */
   readonly expected: string
   readonly accepts: (value: string) => boolean
+  readonly schema?: DocumentSchema
 }
 
 function textOf(form: TextForm): Codec<string> {
   return {
+    describe: () => ({ ...textSchema(form.minimumBytes, form.maximumBytes), ...form.schema }),
     read(reader) {
       const start = reader.offset
       const value = reader.text(form.maximumBytes, form.expected)
@@ -52,7 +55,8 @@ export function text(bounds: { maxBytes: number; minBytes?: number }): Codec<str
 
 /** Text of one form, such as an operation name; `expected` completes "expected ...". */
 export function pattern(form: RegExp, maximumBytes: number, expected: string): Codec<string> {
-  return textOf({ maximumBytes, minimumBytes: 0, expected, accepts: value => form.test(value) })
+  const schema = { pattern: form.source }
+  return textOf({ maximumBytes, minimumBytes: 0, expected, accepts: value => form.test(value), schema })
 }
 
 // oxlint-disable-next-line no-control-regex -- the protocol refuses exactly these
@@ -88,6 +92,7 @@ export function oneOf<const L extends string | boolean>(...values: readonly L[])
   const tokens = new Map(values.map(value => [value, canonicalBytes(value)]))
   const expected = values.map(value => JSON.stringify(value)).join(' or ')
   return {
+    describe: () => ({ enum: [...values] }),
     read(reader) {
       for (const [value, token] of tokens) if (reader.take(token)) return value
       return reader.refuse(expected)
@@ -102,6 +107,7 @@ export function oneOf<const L extends string | boolean>(...values: readonly L[])
 
 export function integer(range: { min: number; max: number }): Codec<number> {
   return {
+    describe: () => ({ type: 'integer', minimum: range.min, maximum: range.max }),
     read: reader => reader.integer(range.min, range.max),
     write(writer, value) {
       if (typeof value !== 'number') writer.refuse('an integer', typeof value, TypeError)
@@ -119,6 +125,7 @@ const NULL = Buffer.from('null')
 
 export function boolean(): Codec<boolean> {
   return {
+    describe: () => ({ type: 'boolean' }),
     read(reader) {
       if (reader.take(TRUE)) return true
       if (reader.take(FALSE)) return false
@@ -133,6 +140,7 @@ export function boolean(): Codec<boolean> {
 
 export function nullable<T>(codec: Codec<T>): Codec<T | null> {
   return {
+    describe: () => eitherSchema(codec.describe(), { type: 'null' }),
     read: reader => (reader.take(NULL) ? null : codec.read(reader)),
     write(writer, value) {
       if (value === null) writer.token(NULL)
@@ -144,7 +152,9 @@ export function nullable<T>(codec: Codec<T>): Codec<T | null> {
 /** A byte string, written as an array of decimals. */
 export function bytes(bounds: { min?: number; max: number }): Codec<Uint8Array> {
   const minimum = bounds.min ?? 0
+  const byte = { type: 'integer', minimum: 0, maximum: 255 }
   return {
+    describe: () => listSchema(byte, minimum, bounds.max),
     read: reader => reader.byteString(minimum, bounds.max),
     write(writer, value) {
       if (!(value instanceof Uint8Array)) writer.refuse('a Uint8Array', typeof value, TypeError)
@@ -160,6 +170,7 @@ export function array<T>(item: Codec<T>, bounds: { max: number; min?: number }):
   const minimum = bounds.min ?? 0
   const expected = `${minimum}..${bounds.max} items`
   return {
+    describe: () => listSchema(item.describe(), minimum, bounds.max),
     read: reader => readArray(reader, item, bounds.max, minimum),
     write(writer, value) {
       if (!Array.isArray(value)) writer.refuse('an array', typeof value, TypeError)
@@ -195,6 +206,7 @@ function readArray<T>(reader: CanonicalReader, item: Codec<T>, maximum: number, 
 /** Any canonical JSON value of at most this many bytes of text. */
 export function json(bounds: { maxBytes: number }): Codec<JsonValue> {
   return {
+    describe: () => ANY_SCHEMA,
     read: reader => readJson(reader, bounds.maxBytes),
     write(writer, value) {
       const start = writer.length

@@ -5,6 +5,7 @@
 
 export { type Codec, decode, encode, type Infer, isSameDocument } from './document-codec.js'
 export { type ObjectCodec, object, refine, tagged, textOrObject } from './codec-object.js'
+export type { DocumentSchema } from './document-schema.js'
 export { decodeSliced, encodeSliced, type YieldNow } from './codec-sliced.js'
 export {
   array,

@@ -3,11 +3,14 @@
 
 import { CanonicalReader } from './canonical-reader.js'
 import { type CanonicalWriter, writeText } from './canonical-writer.js'
+import type { DocumentSchema } from './document-schema.js'
 
 /** Describes a document once; reads canonical bytes only and writes canonical bytes only. */
 export interface Codec<T> {
   read(reader: CanonicalReader): T
   write(writer: CanonicalWriter, value: T): void
+  /** What it reads, as far as JSON Schema can say it. */
+  describe(): DocumentSchema
 }
 
 export type Infer<C> = C extends Codec<infer T> ? T : never

@@ -91,6 +91,14 @@ export function exactly<M extends Members>(members: M): Shape<ShapedObject<M>> {
   }
 }
 
+/** One of two objects, told apart by a member that the first alone has. */
+export function either<A, B>(member: string, one: Shape<A>, other: Shape<B>): Shape<A | B> {
+  return (value, place, faults) => {
+    const isOne = isRecord(value) && Object.hasOwn(value, member)
+    return isOne ? one(value, place, faults) : other(value, place, faults)
+  }
+}
+
 /** A member that is not there: most shapes have no value for it. */
 function absent<T>(shape: Shape<T>, place: string, faults: Fault[]): T {
   const own: Fault[] = []

@@ -1,4 +1,4 @@
-// Owns: how 32 secret bytes enter a process: a sealed descriptor, a private file, or a service manager's credential.
+// Owns: how secret bytes enter a process: a sealed descriptor, a private file, or a service manager's credential.
 // Must never: read a key from argv, the environment or a file that another uid could have written, or name a byte of it.
 // Source: the broker protocol's credential custody; memfd_create(2), systemd.exec(5) "Credentials".
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
@@ -23,6 +23,13 @@ interface FileRules {
   readonly modes: readonly number[]
 }
 
+/** How many bytes a secret has. */
+export interface SecretSize {
+  readonly minimumBytes: number
+  readonly maximumBytes: number
+}
+const KEY_SIZE: SecretSize = { minimumBytes: KEY_BYTES, maximumBytes: KEY_BYTES }
+
 /**
  * Reads a key under the custody rules of its source; a key descriptor is closed by it.
  * @param what names the key in a refusal, "receipt signing key" for one.
@@ -30,16 +37,21 @@ interface FileRules {
  * @throws BrokerError `custody`.
  */
 export function readKey(source: KeySource, what: string): Uint8Array {
-  const key = readSource(source, what)
+  const key = readSecret(source, what, KEY_SIZE)
   // What a disk leaves of a file that was never synced, and what anybody can guess.
   if (key.every(byte => byte === 0)) throw refused(what, 'random bytes', 'only zeros; restore the key')
   return key
 }
 
-function readSource(source: KeySource, what: string): Uint8Array {
-  if ('fd' in source) return readKeyDescriptor(source.fd, what)
-  if ('file' in source) return readKeyFile(source.file, what)
-  return readCredential(source.credential, what)
+/**
+ * Reads another secret than a key, such as a token, under the same rules of custody.
+ * @returns bytes of the caller's own, to be overwritten after use.
+ * @throws BrokerError `custody`.
+ */
+export function readSecret(source: KeySource, what: string, size: SecretSize): Uint8Array {
+  if ('fd' in source) return readKeyDescriptor(source.fd, what, size)
+  if ('file' in source) return readKeyFile(source.file, what, size)
+  return readCredential(source.credential, what, size)
 }
 
 /** Writes a new key file, 0600, on disk when it returns. @throws BrokerError `custody` when the name is taken. */
@@ -52,30 +64,39 @@ export function writeKeyFile(path: string, key: Uint8Array): void {
   }
 }
 
-function readKeyDescriptor(fd: number, what: string): Uint8Array {
+function readKeyDescriptor(fd: number, what: string, size: SecretSize): Uint8Array {
   if (!Number.isInteger(fd) || fd < FIRST_KEY_DESCRIPTOR) {
     throw new RangeError(`${what}: expected a descriptor from ${FIRST_KEY_DESCRIPTOR}, got ${fd}`)
   }
   try {
-    assertSealedFile(fd, what)
-    return readSealed(fd, { exactBytes: KEY_BYTES })
+    return readSealed(fd, { exactBytes: sealedBytes(fd, what, size) })
   } catch (error) {
     if (error instanceof BrokerError) throw error
-    throw refused(what, `a sealed memfd of ${KEY_BYTES} bytes at descriptor ${fd}`, errorCode(error), error)
+    throw refused(what, `a sealed memfd of ${bytesText(size)} at descriptor ${fd}`, errorCode(error), error)
   } finally {
     closeQuietly(fd)
   }
 }
 
 /** Root may hand a key to a daemon of another uid; nobody else may. */
-function assertSealedFile(fd: number, what: string): void {
+function sealedBytes(fd: number, what: string, size: SecretSize): number {
   const stats = fstatSync(fd)
   if (!stats.isFile()) throw refused(what, 'a regular file behind the descriptor', 'another kind')
   assertOwner(stats, [0, effectiveUid()], what)
   const seals = memfdSeals(fd)
   if ((seals & FULL_SEALS) !== FULL_SEALS)
     throw refused(what, 'all four seals', `seals 0x${seals.toString(16)}`)
-  if (stats.size !== KEY_BYTES) throw refused(what, `${KEY_BYTES} bytes`, `${stats.size}`)
+  assertSize(stats.size, what, size)
+  return stats.size
+}
+
+function assertSize(bytes: number, what: string, size: SecretSize): void {
+  if (bytes >= size.minimumBytes && bytes <= size.maximumBytes) return
+  throw refused(what, bytesText(size), `${bytes}`)
+}
+
+function bytesText({ maximumBytes, minimumBytes }: SecretSize): string {
+  return minimumBytes === maximumBytes ? `${minimumBytes} bytes` : `${minimumBytes} to ${maximumBytes} bytes`
 }
 
 function closeQuietly(fd: number): void {
@@ -86,12 +107,12 @@ function closeQuietly(fd: number): void {
   }
 }
 
-function readKeyFile(path: string, what: string): Uint8Array {
+function readKeyFile(path: string, what: string, size: SecretSize): Uint8Array {
   assertAncestors(dirname(path), effectiveUid())
-  return readFile(path, { owners: [effectiveUid()], modes: KEY_FILE_MODES }, what)
+  return readFile(path, { owners: [effectiveUid()], modes: KEY_FILE_MODES }, what, size)
 }
 
-function readCredential(name: string, what: string): Uint8Array {
+function readCredential(name: string, what: string, size: SecretSize): Uint8Array {
   if (!/^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$/.test(name)) {
     throw refused(what, 'a credential name of letters, digits and _ . -', 'another')
   }
@@ -103,14 +124,17 @@ function readCredential(name: string, what: string): Uint8Array {
       'none; start it from its service unit',
     )
   }
-  return readFile(join(directory, name), { owners: [0, effectiveUid()], modes: CREDENTIAL_MODES }, what)
+  const rules = { owners: [0, effectiveUid()], modes: CREDENTIAL_MODES }
+  return readFile(join(directory, name), rules, what, size)
 }
 
-function readFile(path: string, rules: FileRules, what: string): Uint8Array {
+function readFile(path: string, rules: FileRules, what: string, size: SecretSize): Uint8Array {
   const descriptor = openKeyFile(path, what)
   try {
-    assertKeyFile(fstatSync(descriptor), rules, what)
-    return readExactly(descriptor, what)
+    const stats = fstatSync(descriptor)
+    assertKeyFile(stats, rules, what)
+    assertSize(stats.size, what, size)
+    return readExactly(descriptor, what, stats.size)
   } finally {
     closeSync(descriptor)
   }
@@ -133,19 +157,18 @@ function assertKeyFile(stats: Stats, rules: FileRules, what: string): void {
     throw refused(what, `mode ${modes}`, modeText(stats))
   }
   if (stats.nlink !== 1) throw refused(what, 'one link', `${stats.nlink}`)
-  if (stats.size !== KEY_BYTES) throw refused(what, `${KEY_BYTES} bytes`, `${stats.size}`)
 }
 
 /** One byte more is asked for, so that a file that grew since is noticed. */
-function readExactly(descriptor: number, what: string): Uint8Array {
-  const buffer = wipeableBytes(KEY_BYTES + 1)
-  const length = readSync(descriptor, buffer, 0, KEY_BYTES + 1, 0)
-  const key = wipeableBytes(KEY_BYTES)
-  key.set(buffer.subarray(0, KEY_BYTES))
+function readExactly(descriptor: number, what: string, bytes: number): Uint8Array {
+  const buffer = wipeableBytes(bytes + 1)
+  const length = readSync(descriptor, buffer, 0, bytes + 1, 0)
+  const key = wipeableBytes(bytes)
+  key.set(buffer.subarray(0, bytes))
   buffer.fill(0)
-  if (length === KEY_BYTES) return key
+  if (length === bytes) return key
   key.fill(0)
-  throw refused(what, `${KEY_BYTES} bytes`, `${length}`)
+  throw refused(what, `${bytes} bytes`, `${length}`)
 }
 
 function assertOwner(stats: Stats, owners: readonly number[], what: string): void {

@@ -3,36 +3,48 @@
 // hold or a nonce that the operation does not own.
 // Source: the sequence preflight -> refreshed context -> reserve with the nonce -> start with credentials.
 import type { AdmissionState } from '../../protocol/admission-states.js'
-import { encode } from '../../protocol/codec.js'
+import { encode, isSameDocument } from '../../protocol/codec.js'
 import { sha256Hex } from '../../protocol/digest.js'
 import { BrokerError } from '../../protocol/errors.js'
-import { SignedExecutionNonce } from '../../protocol/execution-nonce.js'
-import { contextDigest } from '../../protocol/invocation-context.js'
+import {
+  nonceRefusal,
+  SignedExecutionNonce,
+  verifyNonce,
+  type VerifiedNonce,
+} from '../../protocol/execution-nonce.js'
+import { assertFollows, contextDigest, type InvocationContext } from '../../protocol/invocation-context.js'
 import { valueHash } from '../../protocol/kernel-receipt.js'
+import { MAXIMUM_OPEN_RESERVATIONS_PER_AGENT } from '../../protocol/limits.js'
+import { type CallBudget, heldBudget, judgedBudget, takenBudget } from './call-budget.js'
+import * as approvals from './call-approvals.js'
+import {
+  callRefusal,
+  type CallRefusal,
+  DURABLE_ADMISSION_FAILED,
+  isRefusal,
+  otherArguments,
+} from './call-refusal.js'
+import { denied, standing, takenBack } from './call-decisions.js'
+import type {
+  CallCommand,
+  CallDecision,
+  PreflightCommand,
+  ReserveCallCommand,
+  StartCallCommand,
+} from './call-store.js'
+import { judgeCarried, judgePresented } from './credentials.js'
+import { type CallAllowed, type CallAuthority, type CallEvaluation, evaluateCall } from './evaluate-call.js'
+import { type Possession, presentedPossession, UNASKED } from './possession.js'
+import type { CallCredentials } from '../../protocol/tool-call-rpc.js'
 import { assertRecoverable, assertSamePin } from '../delivery/caller-pin.js'
+import { attemptSteps } from '../delivery/dispatch-authorization.js'
 import { captureCall, unpinned } from '../delivery/start-moves.js'
 import * as rules from '../operation/move-rules.js'
-import { type AdmissionOperation, toolCallOf } from '../operation/operation.js'
+import { type AdmissionOperation, isToolCall, toolCallOf } from '../operation/operation.js'
 import { begin, preparedOf, type Step, walk } from '../operation/operation-walk.js'
 import type { SqliteMove } from '../sqlite/move.js'
 import { bootEndOf } from '../sqlite/nonce-tables.js'
-import * as approvals from './call-approvals.js'
-import { heldBudget, judgedBudget, takenBudget } from './call-budget.js'
-import {
-  assertContext,
-  assertIssued,
-  contextOf,
-  denied,
-  evaluate,
-  ownRequest,
-  standing,
-  takenBack,
-  verifiedNonce,
-} from './call-judgement.js'
-import { isRefusal, otherArguments } from './call-refusal.js'
-import type { CallDecision, PreflightCommand, ReserveCallCommand, StartCallCommand } from './call-store.js'
-import type { CallAllowed } from './evaluate-call.js'
-import { presentedPossession } from './possession.js'
+import { nonceBindingOf, type ToolCallTerms } from './tool-call-terms.js'
 
 /** @throws BrokerError `request_binding_mismatch` for an id that another request has. */
 export function preflightCall(move: SqliteMove, command: PreflightCommand): CallDecision {
@@ -44,6 +56,9 @@ export function preflightCall(move: SqliteMove, command: PreflightCommand): Call
   assertRecoverable(policy)
   const evaluation = evaluate(move, command, judgedBudget(move, request.id))
   if (evaluation.verdict === 'deny') return denied(move, command, { evaluation, operation: null })
+  // Behind the evaluation: nobody's room is filled by whoever only names them.
+  const full = withoutRoom(move, command)
+  if (full !== null) return denied(move, command, { evaluation: { ...full, evidence: [] }, operation: null })
   if (binding.request_binding.participant_requirements.approval) return announced(move, command, evaluation)
   const operation = preparedCall(move, command)
   begin(move, operation)
@@ -80,6 +95,17 @@ function goOn(move: SqliteMove, command: PreflightCommand, operation: AdmissionO
   const evaluation = evaluate(move, command, budget, { operation })
   if (evaluation.verdict === 'deny') return denied(move, command, { evaluation, operation })
   return standing(move, approvals.issueApproved(move, { ...operation, call }, command))
+}
+
+/** Every agent has room of its own; what it asked for before was found already, and needs none. */
+function withoutRoom(move: SqliteMove, { agentId }: CallCommand): CallRefusal | null {
+  const open = move.index.openReservations(agentId)
+  if (open < MAXIMUM_OPEN_RESERVATIONS_PER_AGENT) return null
+  return callRefusal(
+    'admission',
+    'reservation_capacity',
+    `${DURABLE_ADMISSION_FAILED}call refused: expected fewer than ${MAXIMUM_OPEN_RESERVATIONS_PER_AGENT} open reservations of this agent, got ${open}; start one, or wait until one expires`,
+  )
 }
 
 /** An issued nonce is noted with the operation; it is reserved by the reserve alone. */
@@ -125,11 +151,7 @@ export function reserveCall(move: SqliteMove, command: ReserveCallCommand): Call
   const steps: Step[] =
     holdId === null
       ? [ready]
-      : [
-          ...approvals.attemptSteps(terms),
-          { attach: { budget_hold_id: holdId }, to: 'budget_authorized' },
-          ready,
-        ]
+      : [...attemptSteps(operation), { attach: { budget_hold_id: holdId }, to: 'budget_authorized' }, ready]
   return standing(move, walk(move, operation, steps, { cause: 'reserved', evidence: evaluation.evidence }))
 }
 
@@ -154,8 +176,8 @@ export function startCall(move: SqliteMove, command: StartCallCommand): CallDeci
   const possession = presentedPossession(move, credentials.dpop_proof)
   const evaluation = evaluate(move, judged, budget, { credentials, operation, possession })
   if (evaluation.verdict === 'deny') return denied(move, judged, { evaluation, operation })
-  if (policy.executor === null) throw unpinned(operation)
   possession.use(operation.operationId)
+  if (policy.executor === null) throw unpinned(operation)
   return captureCall(move, judged, { evaluation, operation, reserved })
 }
 
@@ -165,4 +187,90 @@ const NEXT_OF_START: Partial<Record<AdmissionState, string>> = {
   capture_pending: 'inspect and recover the original operation',
   dispatch_committed: 'inspect and recover the original operation',
   awaiting_caller_report: 'it was started: its executor reports the original operation',
+}
+
+/** The operation of a request id, if it is this agent's, under the pin that it was admitted for. */
+function ownRequest(
+  move: SqliteMove,
+  { agentId, policy }: CallCommand,
+  { request_id, request_namespace_digest }: ToolCallTerms['binding'],
+): AdmissionOperation | undefined {
+  const known = move.operations.ofRequest(request_namespace_digest, request_id)
+  if (known === undefined) return undefined
+  if (known.callerPublicKey === agentId) {
+    if (isToolCall(known.call)) assertSamePin(known, policy)
+    return known
+  }
+  throw new BrokerError(
+    'request_binding_mismatch',
+    'request_binding_mismatch: call refused: expected an id that is not used yet, got that of another request',
+  )
+}
+
+/** What is known of a call beside its request: the operation once there is one, and what its start presents. */
+interface Known {
+  readonly operation?: AdmissionOperation
+  readonly credentials?: CallCredentials
+  readonly possession?: Possession
+}
+
+function evaluate(
+  move: SqliteMove,
+  { agentId, context, policy, request }: CallCommand,
+  budget: CallBudget,
+  { credentials = {}, operation, possession = UNASKED }: Known = {},
+): CallEvaluation {
+  const judgeOwn = () =>
+    operation === undefined
+      ? null
+      : (judgePresented(move, operation, credentials) ??
+        approvals.judgeCallApprovals(move, operation, policy))
+  const authority: CallAuthority = {
+    giveBudgetBack: () => budget.giveBack(),
+    guards: policy.guards,
+    isRevoked: id => move.grants.revocation([id]).revoked,
+    isTarget: policy.isTarget,
+    judgeApprovals: () => judgeCarried(request) ?? judgeOwn(),
+    judgePossession: (call, token, covering) => possession.judge(call, token, covering),
+    keptOtherwise: approvals.KEPT_BY_APPROVAL,
+    pins: { issuers: policy.issuers },
+    remember: token => move.capabilities.remember(token),
+    snapshotOf: id => move.capabilities.find(id),
+    takeBudget: (token, covering) => budget.take(token, covering),
+  }
+  return evaluateCall({ agentId, context, nowUnixSeconds: move.nowUnixSeconds, request }, authority)
+}
+
+/** The very nonce of the preflight. @throws BrokerError `execution_nonce_binding`. */
+function assertIssued({ executionNonce }: ToolCallTerms, presented: SignedExecutionNonce): void {
+  if (isSameDocument(SignedExecutionNonce, executionNonce, presented)) return
+  throw nonceRefusal('binding', 'the nonce that the preflight of this operation issued')
+}
+
+function verifiedNonce(
+  move: SqliteMove,
+  { nonce, policy, request }: Omit<CallCommand, 'context'> & { readonly nonce: SignedExecutionNonce },
+  { operationId }: AdmissionOperation,
+): VerifiedNonce {
+  const boundTo = nonceBindingOf(request)
+  return verifyNonce(nonce, {
+    boundTo,
+    issuer: policy.nonceIssuer,
+    nowUnixSeconds: move.nowUnixSeconds,
+    operationId,
+  })
+}
+
+function assertContext(
+  move: SqliteMove,
+  { context }: Pick<CallCommand, 'context'>,
+  { operationId }: AdmissionOperation,
+): void {
+  const earlier = move.contexts.last(operationId)
+  if (earlier !== undefined) assertFollows(context, earlier)
+}
+
+/** The context under which an operation was judged last. */
+function contextOf(move: SqliteMove, { operationId }: AdmissionOperation): InvocationContext {
+  return rules.assertFound(move.contexts.last(operationId))
 }

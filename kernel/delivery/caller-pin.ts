@@ -9,12 +9,14 @@ import type { CallPolicy } from '../calls/call-store.js'
 import type { KernelConfig } from '../config.js'
 import { type AdmissionOperation, isToolCall, toolCallOf } from '../operation/operation.js'
 
+type ConfiguredDelivery = NonNullable<KernelConfig['callerDelivery']>
+
 /**
  * The executor of an embedding, or else that of the configuration; null where neither names one.
  * @throws BrokerError `invalid_configuration` for one that is malformed, or where both name different ones.
  */
 export function pinnedExecutor(
-  { callerDelivery }: Pick<KernelConfig, 'callerDelivery'>,
+  { callerDelivery }: { readonly callerDelivery: Pick<ConfiguredDelivery, 'executor'> | null },
   given: CallerExecutor | null = null,
 ): CallerExecutor | null {
   const configured = callerDelivery === null ? null : executorOf(callerDelivery.executor)
@@ -27,11 +29,7 @@ export function pinnedExecutor(
   )
 }
 
-function executorOf({
-  executorId,
-  keyEpoch,
-  publicKey,
-}: NonNullable<KernelConfig['callerDelivery']>['executor']): CallerExecutor {
+function executorOf({ executorId, keyEpoch, publicKey }: ConfiguredDelivery['executor']): CallerExecutor {
   return { executor_id: executorId, key_epoch: keyEpoch, public_key: publicKey }
 }
 

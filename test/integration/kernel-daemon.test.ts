@@ -1,13 +1,17 @@
 // chio-kerneld as a process: its command line, its keys, its exit codes.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { kernelConfig, clientOf, makeKernelFolder, seed } from '../support/kernel.js'
 import { packageRoot } from '../../native/paths.js'
 import { signingKey } from '../../protocol/keys.js'
+import { SidecarClient } from '../../sidecar/client.js'
+import { TestExecutor } from '../support/caller-executor.js'
+import { CONTROL_TOKEN } from '../support/sidecar.js'
+import { callUnder, tokenOf } from '../support/tool-call.js'
 
 const NAMES = ['kernel', 'authority', 'issuer', 'storage'] as const
 const people = { administrator: signingKey(seed()), broker: signingKey(seed()), caller: signingKey(seed()) }
@@ -133,5 +137,63 @@ describe('chio-kerneld', () => {
     expect(await hostile.exitCode()).toBe(1)
     expect(hostile.lines.at(-1)?.['sentence']).toContain('SSLKEYLOGFILE')
     expect(await run(['--config', configPath, '--surplus']).exitCode()).toBe(2)
+  })
+})
+
+describe('the caller routes of chio-kerneld', () => {
+  const executor = new TestExecutor()
+  const tokenPath = () => join(folder, 'control.token')
+  const listen = () => ({ path: join(folder, 'routes', 'sock') })
+
+  /** The configuration with routes at a socket of their own, and a token for them. */
+  async function configure(changes: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    mkdirSync(join(folder, 'routes'), { mode: 0o700 })
+    writeFileSync(tokenPath(), `${CONTROL_TOKEN}\n`, { mode: 0o600 })
+    const { executor_id: executorId, key_epoch: keyEpoch, public_key: publicKey } = executor.pin
+    const callerDelivery = {
+      controlTokenFile: tokenPath(),
+      executor: { executorId, keyEpoch, publicKey },
+      listen: listen(),
+      tools: [{ serverId: 'notes', toolName: 'append' }],
+    }
+    const document = { ...kernelConfig(folder, people), callerDelivery, ...changes }
+    writeFileSync(configPath, JSON.stringify(document), { mode: 0o600 })
+    expect(await provision()).toBe(0)
+  }
+
+  test('take one call from its reservation to its report, and end with the daemon', async () => {
+    await configure()
+    const daemon = serve()
+    await daemon.said('sidecar_ready')
+    const client = new SidecarClient(listen())
+    const keys = { issuer: signingKey(readFileSync(keyPath('issuer'))) }
+    const call = callUnder(tokenOf({ caller: people.caller, keys }))
+    const { capability_token: capability, id: requestId, params: parameters } = call
+    const asked = { capability, parameters, requestId, toolName: 'append', toolServer: 'notes' }
+    const reserved = await client.evaluateToolCall(asked)
+    if (reserved.status !== 'reserved') throw new Error('expected a reservation')
+    const started = await client.startMediatedExecution({
+      arguments: parameters,
+      controlToken: CONTROL_TOKEN,
+      executionNonce: reserved.execution_nonce,
+    })
+    if (started.status !== 'dispatch_committed') throw new Error('expected a commitment')
+    const { authorization } = started
+    const report = executor.report(authorization)
+    expect(
+      await client.reportMediatedExecution({ authorization, controlToken: CONTROL_TOKEN, report }),
+    ).toMatchObject({ output: { written: true }, status: 'reconciled' })
+    daemon.child.kill('SIGTERM')
+    expect(await daemon.exitCode()).toBe(0)
+    expect(existsSync(listen().path)).toBe(false)
+    expect(JSON.stringify(daemon.lines)).not.toMatch(/the-control-token|needle/)
+  })
+
+  test('refuse to start beside a kernel that forgets, which then serves nothing', async () => {
+    await configure({ durableMode: 'off', unsafeDevelopment: true })
+    const daemon = serve()
+    expect(await daemon.exitCode()).toBe(1)
+    expect(daemon.lines.at(-1)?.['sentence']).toMatch(/durable admission/)
+    expect(existsSync(kernelConfig(folder, people).hostSocketPath)).toBe(false)
   })
 })

@@ -86,6 +86,12 @@ export function reportBody(authorization = ownAuthorization): CallerReportBody {
 
 export const ownReport = signCallerReport(reportBody(), executorKey)
 
+/** What an agent sends for a call. */
+export function evaluateBodyOf(call: ToolCallRequest): EvaluateBody {
+  const { capability_token: capability, id: request_id, params, server_id, tool, type: _, ...rest } = call
+  return { ...rest, capability, parameters: params, request_id, tool_name: tool, tool_server: server_id }
+}
+
 /** Documents and bodies of caller delivery, to be frozen. */
 export function callerDocuments(call: ToolCallRequest): readonly {
   readonly name: string
@@ -119,7 +125,7 @@ export function callerDocuments(call: ToolCallRequest): readonly {
   return [
     { name: 'caller-authorization', codec: CallerAuthorization, value: authorization },
     { name: 'caller-report', codec: CallerReport, value: ownReport },
-    { name: 'evaluate-body', codec: EvaluateBody, value: { request: call } },
+    { name: 'evaluate-body', codec: EvaluateBody, value: evaluateBodyOf(call) },
     {
       name: 'start-body',
       codec: StartBody,

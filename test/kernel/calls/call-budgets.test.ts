@@ -1,5 +1,6 @@
 // What a tool call may use up: the budget of its grant and the room for nonces; and calls that never become an operation.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { MAXIMUM_OPEN_RESERVATIONS_PER_AGENT } from '../../../protocol/limits.js'
 import { TOKEN_NOW_UNIX_SECONDS } from '../../support/capability-tokens.js'
 import type { TestKernel } from '../../support/kernel.js'
 import {
@@ -135,5 +136,26 @@ test.each([
   expect(refused.receipt).toMatchObject({
     decision: { guard: 'kernel', verdict: 'deny' },
     tool_server: 'notes',
+  })
+})
+
+describe('open reservations of one agent', () => {
+  test('are as many as it may have; what it asked for before is found, and one that ends leaves room', async () => {
+    // What is counted is the same where nothing is synced.
+    const own = await callKernel({ durableMode: 'off' })
+    try {
+      const first = callUnder(tokenOf(own))
+      const ready = await reservedCall(own, first)
+      for (let open = 1; open < MAXIMUM_OPEN_RESERVATIONS_PER_AGENT; open++) {
+        expect(await preflight(own, callUnder(tokenOf(own)))).toMatchObject({ verdict: 'allow' })
+      }
+      const refused = { check: 'admission', code: 'reservation_capacity', operationId: null, verdict: 'deny' }
+      expect(await preflight(own, callUnder(tokenOf(own)))).toMatchObject(refused)
+      expect(await preflight(own, first)).toMatchObject({ operationId: ready.operationId, verdict: 'allow' })
+      await own.client.call('cancel', { operationId: ready.operationId as string })
+      expect(await preflight(own, callUnder(tokenOf(own)))).toMatchObject({ verdict: 'allow' })
+    } finally {
+      await own.remove()
+    }
   })
 })
