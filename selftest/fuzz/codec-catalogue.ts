@@ -27,6 +27,7 @@ import * as grant from '../../protocol/grant.js'
 import * as hold from '../../protocol/hold.js'
 import * as kernelRpc from '../../protocol/kernel-rpc.js'
 import * as placement from '../../protocol/placement.js'
+import * as possessionProof from '../../protocol/possession-proof.js'
 import * as receipt from '../../protocol/receipt.js'
 import * as registration from '../../protocol/registration.js'
 import * as status from '../../protocol/status.js'
@@ -57,6 +58,7 @@ import { seedDocuments } from './seed-documents.js'
 
 const MODULES: readonly object[] = [
   acknowledgement,
+  possessionProof,
   administration,
   admissionAttachments,
   admissionDocument,
