@@ -141,7 +141,10 @@ function addAudit(program: Command): void {
     .action(exportLog)
   command(audit, 'verify <dir>', 'verify an export offline, with a pinned kernel key')
     .requiredOption('--trusted-kernel-pubkey <file>', 'the kernel key: 64 hex digits in a file')
-    .option('--after <dir>', 'an earlier export that this one must continue')
+    .option(
+      '--from <path>',
+      'a checkpoint that was kept, or an earlier export: proves that the log continues it',
+    )
     .action(verifyExport)
 }
 
