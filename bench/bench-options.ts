@@ -1,5 +1,6 @@
 // Owns what can be asked of a run: which rows, how many rounds, in which form.
 import { parseArgs } from 'node:util'
+import { BrokerError } from '../protocol/errors.js'
 import type { BenchRow } from './row.js'
 
 export interface BenchOptions {
@@ -18,15 +19,14 @@ export interface BenchOptions {
 
 const RETAINED_ATTEMPTS = 1_000_000
 
-export class BenchUsage extends Error {}
-
-/** @throws BenchUsage with a sentence. */
+/** @throws BrokerError `usage`. */
 export function readOptions(argv: readonly string[], known: readonly BenchRow[]): BenchOptions {
   const values = parse(argv)
   const asked = values.row ?? []
   const foreign = asked.find(id => !known.some(row => row.id === id))
   if (foreign !== undefined)
-    throw new BenchUsage(
+    throw new BrokerError(
+      'usage',
       `--row refused: expected one of ${known.map(({ id }) => id).join(', ')}, got ${foreign}`,
     )
   return {
@@ -55,11 +55,14 @@ function parse(argv: readonly string[]) {
       },
     }).values
   } catch (error) {
-    throw new BenchUsage(error instanceof Error ? error.message : 'arguments refused')
+    throw new BrokerError(
+      'usage',
+      `bench refused: expected known options, got ${error instanceof Error ? error.message : 'others'}`,
+    )
   }
 }
 
 function count(text: string, option: string): number {
   if (/^[1-9][0-9]{0,8}$/.test(text)) return Number(text)
-  throw new BenchUsage(`${option} refused: expected a whole number from 1 on, got ${text}`)
+  throw new BrokerError('usage', `${option} refused: expected a whole number from 1 on, got ${text}`)
 }

@@ -3,8 +3,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { packageRoot } from '../native/index.js'
+import { ERROR_CODES } from '../protocol/error-codes.js'
+import { errorDocument, isBrokerError } from '../protocol/errors.js'
 import { startupHygiene } from '../system/startup.js'
-import { type BenchOptions, BenchUsage, readOptions } from './bench-options.js'
+import { type BenchOptions, readOptions } from './bench-options.js'
 import { Lab } from './lab.js'
 import { machineLine } from './machine.js'
 import { PeerMissing } from './peer-missing.js'
@@ -16,7 +18,6 @@ import { showSteps } from './steps.js'
 import { catalogueOf, markdownOf, tableOf } from './table.js'
 
 const SCHEMA = 'chio.bench.v1'
-const USAGE_EXIT = 2
 const OUTPUT = join(packageRoot(), 'bench', 'out')
 
 async function main(): Promise<void> {
@@ -60,7 +61,8 @@ async function measureRow(lab: Lab, row: BenchRow, rounds: number): Promise<RowR
 try {
   await main()
 } catch (error) {
-  if (!(error instanceof BenchUsage)) throw error
-  console.error(`bench: ${error.message}\nrows:\n${catalogueOf(ROWS)}`)
-  process.exitCode = USAGE_EXIT
+  if (!isBrokerError(error)) throw error
+  const asText = `bench: ${error.message}${error.code === 'usage' ? `\nrows:\n${catalogueOf(ROWS)}` : ''}`
+  console.error(process.argv.includes('--json') ? JSON.stringify(errorDocument(error)) : asText)
+  process.exitCode = ERROR_CODES[error.code].exitCode
 }

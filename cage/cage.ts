@@ -5,6 +5,7 @@
  */
 import { fstatSync } from 'node:fs'
 import { systemClock } from '../native/clock.js'
+import { NS_PER_MS } from '../protocol/clock.js'
 import { sendDescriptors, sealedMemfd, closeDescriptor } from '../native/index.js'
 import { BrokerError } from '../protocol/errors.js'
 import { FRAME_PREFIX_BYTES } from '../protocol/limits.js'
@@ -59,7 +60,7 @@ function consumed(what: string): BrokerError {
 export async function openCage(policy: CagePolicy, options: OpenOptions = {}): Promise<WaitingCage> {
   const { clock = systemClock, launchTimeoutMs = LAUNCH_TIMEOUT_MS } = options
   const launched = launchCage(policy, { ...options, clock })
-  const deadline = (): bigint => clock.bootNs() + BigInt(launchTimeoutMs) * 1_000_000n
+  const deadline = (): bigint => clock.bootNs() + BigInt(launchTimeoutMs) * NS_PER_MS
   const cage = { process: launched.process, policy, bubblewrap: launched.bubblewrap, deadline }
   return refusing(cage, async () => new WaitingCage(cage, await awaitReady(cage, launched)))
 }

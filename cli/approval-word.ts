@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../native/clock.js'
 import type { ApprovalCase } from '../protocol/approval-rpc.js'
-import { type GovernedApprovalToken, signApproval } from '../protocol/approval-token.js'
+import type { GovernedApprovalToken } from '../protocol/approval-token.js'
 import { unixSeconds } from '../protocol/clock.js'
 import { BrokerError } from '../protocol/errors.js'
 import type { SigningKey } from '../protocol/keys.js'
-import { proposalHash } from '../protocol/threshold-proposal.js'
+import { answerProposal } from '../protocol/threshold-proposal.js'
 import { type ApproverKeyOptions, withApproverKey } from './approver.js'
 import { caseLines, readCase } from './approval-case.js'
 import { readPins } from './host-session.js'
@@ -61,17 +61,6 @@ function wordOn(
       `approval refused: expected the key of an approver of this kernel (${approvers.map(({ approverId }) => approverId).join(', ')}), got another`,
     )
   }
-  const { body } = proposal
-  const members = {
-    approver: key.publicKey,
-    decision,
-    expires_at: body.proposalDeadline,
-    governed_intent_hash: body.governedIntentHash,
-    id: `approval-${randomUUID()}`,
-    issued_at: Math.max(unixSeconds(systemClock), body.proposalCreatedAt),
-    request_id: body.requestId,
-    subject: body.subject,
-    threshold_proposal_hash: proposalHash(body),
-  }
-  return { approval: signApproval(members, key), approverId: approver.approverId }
+  const answer = { decision, id: `approval-${randomUUID()}`, nowUnixSeconds: unixSeconds(systemClock) }
+  return { approval: answerProposal(proposal.body, answer, key), approverId: approver.approverId }
 }

@@ -8,7 +8,7 @@ import { readConfig } from '../daemon/config.js'
 import { type BrokerLog, faultFields, openLog } from '../daemon/log.js'
 import { systemClock } from '../native/clock.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
-import { BrokerError, isBrokerError } from '../protocol/errors.js'
+import { BrokerError, errorDocument, isBrokerError } from '../protocol/errors.js'
 import { signingKey } from '../protocol/keys.js'
 import { activatedSockets } from '../system/activation.js'
 import { type KeySource, readKey } from '../system/key-file.js'
@@ -114,7 +114,8 @@ function serveUntilStopped(broker: Broker, service: ServiceEnvironment, log: Bro
 }
 
 function end(log: BrokerLog, error: unknown): never {
-  log.error({ event: 'failed', ...faultFields(error) }, 'chio-brokerd ended')
+  const said = isBrokerError(error) ? errorDocument(error) : {}
+  log.error({ event: 'failed', ...faultFields(error), ...said }, 'chio-brokerd ended')
   process.exit(isBrokerError(error) ? ERROR_CODES[error.code].exitCode : 1)
 }
 

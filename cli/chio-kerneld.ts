@@ -12,7 +12,7 @@ import type { KernelLog } from '../kernel/kernel-context.js'
 import { provisionKernel, startKernel } from '../kernel/start-kernel.js'
 import { systemClock } from '../native/clock.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
-import { BrokerError, isBrokerError } from '../protocol/errors.js'
+import { BrokerError, errorDocument, isBrokerError } from '../protocol/errors.js'
 import { activatedSockets } from '../system/activation.js'
 import { ServiceManager } from '../system/notify.js'
 import { type ServiceEnvironment, takeServiceEnvironment } from '../system/service-environment.js'
@@ -104,7 +104,8 @@ async function main(): Promise<void> {
 }
 
 function end(error: unknown): never {
-  log.fatal({ event: 'ended', ...faultFields(error) })
+  const said = isBrokerError(error) ? errorDocument(error) : {}
+  log.fatal({ event: 'ended', ...faultFields(error), ...said })
   process.exit(isBrokerError(error) ? ERROR_CODES[error.code].exitCode : 1)
 }
 

@@ -3,6 +3,8 @@
 // loaded, so that is said before anything is.
 import { LEAST_OPEN_FILES, openFilesLimit } from '../system/open-files.js'
 
+const NEXT = 'mend what the sentence names and start again; nothing was started'
+
 /** Why nothing can be loaded, with its code; null when it can. */
 function obstacle(): { readonly sentence: string; readonly code: string } | null {
   if (process.platform !== 'linux')
@@ -18,6 +20,20 @@ if (found === null) {
   const { runProgram } = await import('./program.js')
   await runProgram(process.argv)
 } else {
-  console.error(`chio: refused: ${found.sentence}\n      code ${found.code}; nothing was started`)
+  const { code, sentence } = found
+  const document = {
+    schema: 'chio.error.v1',
+    code,
+    sentence,
+    outcome: 'not_started',
+    operationId: null,
+    receiptId: null,
+  }
+  // Not through the error table: nothing that could be loaded further is loaded here.
+  console.error(
+    process.argv.includes('--json')
+      ? JSON.stringify({ ...document, next: NEXT })
+      : `chio: refused: ${sentence}\n      code ${code}; outcome not started; next: ${NEXT}`,
+  )
   process.exitCode = 1
 }

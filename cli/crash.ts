@@ -9,7 +9,7 @@ import type { RowResult } from '../selftest/crash/row-result.js'
 import { runTable, TABLE_SCHEMA } from '../selftest/crash/table-run.js'
 import { startupHygiene } from '../system/startup.js'
 import { headLine, resultLines, sumLines } from './crash-table.js'
-import { fail, jsonLine } from './output.js'
+import { asksForJson, fail, jsonLine } from './output.js'
 
 const USAGE = 'crash [--json] [--only NAME] [--random N [--seed S]]'
 
@@ -95,11 +95,10 @@ function randomLines(report: RandomReport): string[] {
   ]
 }
 
-const json = process.argv.includes('--json')
 try {
   const given = readArguments(process.argv.slice(2))
   startupHygiene({ environment: {} })
   await crash(given)
 } catch (error) {
-  fail(error, json)
+  fail(error, asksForJson(process.argv))
 }

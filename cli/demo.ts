@@ -11,13 +11,13 @@ import type { HostSession } from '../host/session.js'
 import { abandon } from '../host/settlement.js'
 import { packageRoot } from '../native/index.js'
 import { systemClock } from '../native/clock.js'
-import { isBrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { type IssueProvider, startIssueProvider } from '../selftest/issue-provider.js'
 import { startTrial, type Trial } from '../selftest/trial.js'
 import { grantTrial } from '../selftest/trial-grant.js'
 import { startupHygiene } from '../system/startup.js'
 import { type DemoPromise, promisesOf, type ToolReport } from './demo-promises.js'
-import { fail, milliseconds } from './output.js'
+import { asksForJson, fail, milliseconds } from './output.js'
 import { toolCage } from './tool-cage.js'
 
 const TOKEN_PREFIX = 'demo-token-'
@@ -124,9 +124,16 @@ function showTimeline(run: BrokeredRun): void {
   }
 }
 
+/** It takes none: what somebody wanted of it would not happen. */
+function assertNoArguments([first]: readonly string[]): void {
+  if (first === undefined) return
+  throw new BrokerError('usage', `demo refused: expected no arguments, got ${first}`)
+}
+
 try {
+  assertNoArguments(process.argv.slice(2))
   startupHygiene({ environment: {} })
   await demo()
 } catch (error) {
-  fail(error, false)
+  fail(error, asksForJson(process.argv))
 }

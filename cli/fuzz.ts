@@ -10,7 +10,7 @@ import { fuzzTable } from '../selftest/fuzz/fuzz-table.js'
 import { FUZZ_TARGET_NAMES, FUZZ_TARGETS } from '../selftest/fuzz/targets.js'
 import { runWatched } from '../selftest/fuzz/watched-run.js'
 import { startupHygiene } from '../system/startup.js'
-import { fail } from './output.js'
+import { asksForJson, fail } from './output.js'
 
 const LONGEST_SECONDS = 86_400
 const SEEDS = 2 ** 32
@@ -75,5 +75,5 @@ function documentOf(results: readonly TargetResult[], kept: readonly string[]) {
 try {
   await fuzz()
 } catch (error) {
-  fail(error, false)
+  fail(error, asksForJson(process.argv))
 }

@@ -3,7 +3,13 @@
 import { escapeForTerminal } from '../cage/index.js'
 import { exitCodeOfError } from '../host/exit-codes.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
-import { BrokerError, isBrokerError } from '../protocol/errors.js'
+import { BrokerError, errorDocument, isBrokerError } from '../protocol/errors.js'
+
+/** Whether a command line asks for JSON. What stands after `--` is a tool's own. */
+export function asksForJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--')
+  return (end === -1 ? argv : argv.slice(0, end)).includes('--json')
+}
 
 /** Options that every command takes. */
 export interface CommonOptions {
@@ -49,22 +55,25 @@ export function marked(whose: string, text: string, stream?: string): string[] {
 export function fail(error: unknown, json: boolean): void {
   const known = isSystemError(error) ? systemRefusal(error) : error
   if (!isBrokerError(known)) {
-    console.error(known instanceof Error ? (known.stack ?? known.message) : String(known))
+    const stack = known instanceof Error ? (known.stack ?? known.message) : String(known)
+    console.error(json ? jsonLine({ ...errorDocument(OWN_FAULT), stack }) : stack)
     process.exitCode = 1
     return
   }
-  const { code, message, outcome, operationId = null, receiptId = null } = known
+  const { code, message, outcome, receiptId = null } = known
   const { next } = ERROR_CODES[code]
-  if (json)
-    console.error(
-      jsonLine({ schema: 'chio.error.v1', code, sentence: message, outcome, operationId, receiptId, next }),
-    )
+  if (json) console.error(jsonLine(errorDocument(known)))
   else
     console.error(
       `chio: ${visible(message)}\n      code ${code}; outcome ${outcome.replace('_', ' ')}; ${receiptText(receiptId)}next: ${next}`,
     )
   process.exitCode = exitCodeOfError(known)
 }
+
+/** What happened to whatever was under way is not known: it is said so. */
+const OWN_FAULT = new BrokerError('invariant', 'command refused: expected no fault of its own, got one', {
+  outcome: 'unknown',
+})
 
 /** What the system refused to do with a file that somebody named: not ours to mend. */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {

@@ -19,7 +19,8 @@ import { acceptClock, showClock } from './clock.js'
 import { explainOperation } from './explain.js'
 import { reconcileOperation } from './reconcile.js'
 import { cancelOperation, listOperations, showOperation, showOutcome } from './operation.js'
-import { type CommonOptions, fail } from './output.js'
+import { refuseMisuse } from './misuse.js'
+import { asksForJson, type CommonOptions, fail } from './output.js'
 import { showReceipt } from './receipt-show.js'
 import { verifyReceipts } from './receipt.js'
 import { runTool } from './run.js'
@@ -207,11 +208,11 @@ function addInit(program: Command): void {
     .action(initialise)
 }
 
-function chio(): Command {
+/** The whole command line. @param json whether wrong use of it prints one document. */
+export function chio(json: boolean): Command {
   const program = new Command('chio')
     .description('run a tool you do not trust with a credential it never sees')
     .version(version())
-  program.exitOverride().showHelpAfterError('(see chio --help)')
   addInit(program)
   command(program, 'up', 'run both daemons in the foreground').action(up)
   command(program, 'status', 'what broker and kernel say of themselves').action(showStatus)
@@ -236,16 +237,18 @@ function chio(): Command {
     .requiredOption('--rate <n>', 'operations a second that arrive')
     .requiredOption('--hold <ms>', 'milliseconds for which one operation holds the slot')
     .action(showCapacity)
+  refuseMisuse(program, json)
   return program
 }
 
 /** Runs the command that the arguments name, and sets the exit code. */
 export async function runProgram(argv: readonly string[]): Promise<void> {
+  const json = asksForJson(argv)
   try {
     startupHygiene({ environment: {} })
-    await chio().parseAsync([...argv])
+    await chio(json).parseAsync([...argv])
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
-    else fail(error, argv.includes('--json'))
+    else fail(error, json)
   }
 }

@@ -20,6 +20,7 @@ import { packageRoot } from '../native/index.js'
 import { BrokerError } from '../protocol/errors.js'
 import { renewCopy } from '../selftest/program-copy.js'
 import { type CommonOptions, print } from './output.js'
+import { layoutOfState, SYSTEM_STATE } from './state.js'
 
 const PROGRAM = '/usr/lib/chio'
 const PAGE = '/usr/share/doc/chio/service.md'
@@ -57,19 +58,45 @@ export function installService(options: InstallOptions): void {
   try {
     installProgram(root)
     const { links, kept } = installLinks(root)
-    const files = [PROGRAM, PAGE, ...links, ...installUnits(root, node)]
+    const files = [PROGRAM, PAGE, ...links, ...installUnits(root, node)].map(path => join(root, path))
     const isReloaded = root === '/' && reload()
-    print(options, { schema: 'chio.service-install.v1', root, node, files, kept, isReloaded }, [
+    const document = {
+      schema: 'chio.service-install.v1',
+      root,
+      node,
+      files,
+      kept: kept.map(path => join(root, path)),
+      isReloaded,
+    }
+    print(options, document, [
       ...files,
-      ...kept.map(
-        path => `Kept: ${path}, which is not ours; our link would be to ${join(PROGRAM, LINKS[path] ?? '')}`,
-      ),
-      ...(isReloaded ? [] : ['Next: systemctl daemon-reload']),
-      'Next: systemctl enable --now chio-kerneld.service chio-brokerd.service',
+      ...kept.map(path => keptLine(root, path)),
+      ...nextLines(root, isReloaded),
     ])
   } finally {
     process.umask(privateMask)
   }
+}
+
+function keptLine(root: string, path: string): string {
+  return `Kept: ${join(root, path)}, which is not ours; our link would be to ${join(PROGRAM, LINKS[path] ?? '')}`
+}
+
+/** Below a folder nothing is served here: what is left is for the machine whose / that folder becomes. */
+function nextLines(root: string, isReloaded: boolean): string[] {
+  const systemctl = 'systemctl enable --now chio-kerneld.service chio-brokerd.service'
+  const reloading = isReloaded ? [] : RELOADING.map(words => words.join(' '))
+  if (root !== '/') {
+    return [
+      `Next, on the machine whose / becomes ${root}, as root:`,
+      ...reloading,
+      'chio init --client USER, unless it was done',
+      systemctl,
+    ]
+  }
+  const isServed = existsSync(layoutOfState(SYSTEM_STATE).broker.config)
+  const steps = [...reloading, ...(isServed ? [] : ['chio init --client USER']), systemctl]
+  return steps.map(step => `Next: ${step}`)
 }
 
 function nodeForUnits(): string {
@@ -138,14 +165,17 @@ function place(path: string, content: string | Uint8Array): void {
   renameSync(fresh, path)
 }
 
+/** What a machine that runs systemd has to be told after the files are there. */
+const RELOADING = [
+  ['systemctl', 'daemon-reload'],
+  ['systemd-sysusers', 'chio.conf'],
+  ['systemd-tmpfiles', '--create', 'chio.conf'],
+] as const
+
 /** A machine that runs systemd learns of the units now, makes the users and the directories of the sockets. */
 function reload(): boolean {
   if (!existsSync(BOOTED_WITH_SYSTEMD)) return false
-  for (const [program, ...args] of [
-    ['systemctl', 'daemon-reload'],
-    ['systemd-sysusers', 'chio.conf'],
-    ['systemd-tmpfiles', '--create', 'chio.conf'],
-  ] as const) {
+  for (const [program, ...args] of RELOADING) {
     execFileSync(program, args, { stdio: ['ignore', 'ignore', 'inherit'] })
   }
   return true

@@ -8,7 +8,7 @@ import { runFlat } from '../selftest/soak/flat-run.js'
 import { runSoak } from '../selftest/soak/soak-run.js'
 import { flatTable, soakTable } from '../selftest/soak/soak-table.js'
 import { startupHygiene } from '../system/startup.js'
-import { fail } from './output.js'
+import { asksForJson, fail } from './output.js'
 
 const LONGEST_MINUTES = 1_440
 const LARGEST_COUNT = 1_000_000
@@ -87,5 +87,5 @@ function workOf([first = '', second, ...more]: readonly string[]): Arguments['wo
 try {
   await soak()
 } catch (error) {
-  fail(error, false)
+  fail(error, asksForJson(process.argv))
 }

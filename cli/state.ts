@@ -5,7 +5,8 @@ import { homedir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { type Layout, layoutOf } from '../system/layout.js'
 
-const SYSTEM_STATE = '/var/lib/chio'
+/** Where the installation of the machine is, and where the units look for it. */
+export const SYSTEM_STATE = '/var/lib/chio'
 const SYSTEM_RUN = '/run/chio'
 /** One installation for each tenant, as the unit templates name them. */
 const TENANTS_STATE = '/var/lib/chio-tenants'

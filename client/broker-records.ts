@@ -1,6 +1,6 @@
 // What a kernel asks of its broker: the recorded outcome of an attempt, its release, its status. Every
 // answer is a word about the record; from a broker that does not answer nothing is learned.
-import type { Clock } from '../protocol/clock.js'
+import { type Clock, NS_PER_MS } from '../protocol/clock.js'
 import { isBrokerError } from '../protocol/errors.js'
 import type { BrokerExecuteRequest } from '../protocol/execute-request.js'
 import type { BrokerExecuteResponse } from '../protocol/execute-response.js'
@@ -102,7 +102,7 @@ export class BrokerRecordsClient {
   }
 
   #leftMs(deadlineBootNs: bigint): number {
-    return Math.max(1, Number((deadlineBootNs - this.#clock.bootNs()) / 1_000_000n))
+    return Math.max(1, Number((deadlineBootNs - this.#clock.bootNs()) / NS_PER_MS))
   }
 }
 

@@ -1,12 +1,11 @@
 // Owns the one deadline of a prepared stream: computed once, before the acknowledgement, on the boot clock.
 // Must never: move. No byte, no wall-clock step and no sleep of the machine changes it; it is a comparison.
 // Source: the broker protocol's prepared connection slot, section 9; clock_gettime(2) CLOCK_BOOTTIME.
-import type { Clock } from '../protocol/clock.js'
+import { type Clock, NS_PER_MS } from '../protocol/clock.js'
 import { MAXIMUM_PREPARED_LIFETIME_MS } from '../protocol/limits.js'
 import type { DeadlineLimit } from '../protocol/status.js'
 import { Refused } from './refused.js'
 
-const NS_PER_MS = 1_000_000n
 const ASKING_GRACE_NS = 1_000_000_000n
 
 export interface PreparedDeadline {

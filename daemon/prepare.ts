@@ -7,7 +7,7 @@ import {
   PrepareDispatchAcknowledgement,
   preparedDispatchId,
 } from '../protocol/acknowledgement.js'
-import { unixSeconds } from '../protocol/clock.js'
+import { NS_PER_MS, unixSeconds } from '../protocol/clock.js'
 import { encode } from '../protocol/codec.js'
 import { hasPassed } from '../system/deadline.js'
 import { encodeResponse } from './answers.js'
@@ -69,7 +69,7 @@ async function acknowledge(
     exactBytes: terms.binding.frameBytes,
     deadlineBootNs: terms.deadline.bootNs,
     // The first byte starts the read budget, capped by what is left: bytes never buy time.
-    onFirstByte: () => clock.bootNs() + BigInt(config.readTimeoutMs) * 1_000_000n,
+    onFirstByte: () => clock.bootNs() + BigInt(config.readTimeoutMs) * NS_PER_MS,
   })
   frame.catch(() => undefined)
   parts.atCutpoint('acknowledged')

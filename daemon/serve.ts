@@ -9,6 +9,7 @@ import { ConnectionEnded, endedBetweenFrames } from '../system/connection-ended.
 import type { FramedConnection } from '../system/framed-connection.js'
 import type { PeerIdentity } from '../system/peer.js'
 import { acceptedFrame, declinedFrame } from './answers.js'
+import { NS_PER_MS } from '../protocol/clock.js'
 import { bootNsAfter } from './deadline.js'
 import { type OperationRow, operationRow } from './dispatch-table.js'
 import { faultFields } from './log.js'
@@ -16,8 +17,6 @@ import type { BrokerExchange, BrokerParts } from './parts.js'
 import { Refused } from './refused.js'
 import { refusalRow } from './refusals.js'
 import { nextSlice } from './turn-of-loop.js'
-
-const NS_PER_MS = 1_000_000n
 
 /** Serves one connection. Settles when it is over; rejects for nothing that a peer can do. */
 export async function serveConnection(

@@ -2,7 +2,7 @@
 // Must never: let an end wait for anything. The slot is free, the prewarmed connection dropped and the stream
 // closed in the same run; the record follows, and is tried again if the disk refuses it.
 // Source: the broker protocol's prepared connection slot, section 9.
-import type { Clock } from '../protocol/clock.js'
+import { type Clock, NS_PER_MS } from '../protocol/clock.js'
 import type { BrokerExecuteFailure } from '../protocol/failure.js'
 import { PREPARATION_BUDGET_MS } from '../protocol/limits.js'
 import type { SlotStatus } from '../protocol/status.js'
@@ -19,7 +19,6 @@ import type { SlotGuard } from './slot-guard.js'
 
 /** How often a connector that cannot be heard is looked at: half of what its end may take to be noticed. */
 const CONNECTOR_LOOK_MS = 10
-const NS_PER_MS = 1_000_000n
 
 export interface DeskParts {
   readonly clock: Clock

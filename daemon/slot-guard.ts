@@ -2,7 +2,7 @@
 // destinations that hang.
 // Must never: decline once the slot is claimed. Nothing is spent then, and the attempt stays what it was.
 // Source: the broker protocol's prepared connection slot, section 9: one slot, shared by all.
-import type { Clock } from '../protocol/clock.js'
+import { type Clock, NS_PER_MS } from '../protocol/clock.js'
 import type { BrokerExecuteRequest } from '../protocol/execute-request.js'
 import { MINIMUM_CONNECT_HANG_MS } from '../protocol/limits.js'
 import type { SlotStatus } from '../protocol/status.js'
@@ -14,7 +14,6 @@ import type { RefusalReason } from './refusals.js'
 
 /** Evidence for whoever comes, however patient. */
 const FOR_EVERYBODY = Number.MAX_SAFE_INTEGER
-const NS_PER_MS = 1_000_000n
 
 /** Ends before the dispatch that are its host's or its tool's doing, or their doing nothing. */
 const ABANDONED: ReadonlySet<RefusalReason> = new Set([

@@ -2,7 +2,7 @@
 // could read differently is taken for something that nobody can judge, and never for something harmless.
 // Must never: resolve a name, follow a path, or repair a text.
 // Source: the capability token's path and domain constraints; RFC 3986 sections 3.2 and 6; RFC 1035 section 2.3.4.
-import type { JsonValue } from './json.js'
+import { isList, type JsonValue } from './json.js'
 
 /** One text of the arguments, with the nearest member name above it. */
 export interface TextLeaf {
@@ -16,10 +16,6 @@ export function textLeaves(value: JsonValue, key: string | null = null): readonl
   if (typeof value !== 'object' || value === null) return []
   if (isList(value)) return value.flatMap(item => textLeaves(item, key))
   return Object.entries(value).flatMap(([name, member]) => textLeaves(member, name))
-}
-
-export function isList(value: JsonValue): value is readonly JsonValue[] {
-  return Array.isArray(value)
 }
 
 const PATH_KEYS: ReadonlySet<string> = new Set(['file', 'filepath', 'dir', 'directory', 'root', 'cwd'])

@@ -2,6 +2,9 @@
 // native/clock.ts, handed in, so that a test can hold both hands still.
 // Source: clock_gettime(2). BOOTTIME also runs while the machine sleeps; MONOTONIC does not.
 
+/** How many of `bootNs` a millisecond has. */
+export const NS_PER_MS = 1_000_000n
+
 export interface Clock {
   /** Wall clock: milliseconds since 1970, for expiries that other machines wrote. May step. */
   unixMs(): number

@@ -79,12 +79,12 @@ export const signatureHex = (): Codec<string> => lowerHex(128, 'a signature of 1
 /** The spelling of an ed25519 public key. Says nothing about its strength: see admitPublicKey. */
 export const publicKeyHex = (): Codec<string> => lowerHex(64, 'an ed25519 key of 64 lower-case hex digits')
 
-export function literal<const L extends string>(value: L): Codec<L> {
+export function literal<const L extends string | boolean>(value: L): Codec<L> {
   return oneOf(value)
 }
 
-/** One of a few words, compared as they are written: no text is made of them first. */
-export function oneOf<const L extends string>(...values: readonly L[]): Codec<L> {
+/** One of a few words (or a fixed truth value), compared as they are written: no text is made of them first. */
+export function oneOf<const L extends string | boolean>(...values: readonly L[]): Codec<L> {
   const tokens = new Map(values.map(value => [value, canonicalBytes(value)]))
   const expected = values.map(value => JSON.stringify(value)).join(' or ')
   return {

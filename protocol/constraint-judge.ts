@@ -2,17 +2,10 @@
 // from the arguments alone, or not by this program, is never kept, so that its grant allows nothing.
 // Must never: compile a pattern of the token (a pattern can be made to run for hours), or take absence for agreement.
 // Source: the capability token's matching rules; grants are chosen only where every constraint is kept.
-import {
-  hostOf,
-  isList,
-  isPathLike,
-  isPathUnder,
-  matchesGlob,
-  normalHost,
-  textLeaves,
-} from './argument-text.js'
+import { hostOf, isPathLike, isPathUnder, matchesGlob, normalHost, textLeaves } from './argument-text.js'
 import { canonicalBytes } from './canonical.js'
 import type { Constraint, ConstraintType } from './constraint.js'
+import { isList } from './json.js'
 import type { JsonValue } from './json.js'
 
 type ValueOf<T extends ConstraintType> =

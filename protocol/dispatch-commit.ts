@@ -17,11 +17,16 @@ export const ProviderAttempt = object({
 })
 export type ProviderAttempt = Infer<typeof ProviderAttempt>
 
-export const DispatchCommitRecord = object({
+const committed = {
   committed_version: positive,
   coordinator_lease_epoch: positive,
   coordinator_lease_id: identifier(),
-  provider_attempt: nullable(ProviderAttempt),
   store_fence: StoreFence,
-})
+}
+
+export const DispatchCommitRecord = object({ ...committed, provider_attempt: nullable(ProviderAttempt) })
 export type DispatchCommitRecord = Infer<typeof DispatchCommitRecord>
+
+/** The same of a call that somebody carries out: it always names its attempt. */
+export const AttemptCommitRecord = object({ ...committed, provider_attempt: ProviderAttempt })
+export type AttemptCommitRecord = Infer<typeof AttemptCommitRecord>

@@ -3,17 +3,10 @@
 // line; null means that the connection closes without a byte.
 // Source: the ten codes of the broker protocol; exit codes after sysexits.h (69, 73, 75).
 
-export interface ErrorCodeRow {
-  readonly peerSees: string | null
-  readonly exitCode: 0 | 1 | 2 | 69 | 73 | 75
-  readonly next: string
-}
+import { CALLER_ERROR_CODES } from './caller-error-codes.js'
+import { type ErrorCodeRow, row } from './error-code-row.js'
 
-const row = (peerSees: string | null, exitCode: ErrorCodeRow['exitCode'], next: string): ErrorCodeRow => ({
-  peerSees,
-  exitCode,
-  next,
-})
+export type { ErrorCodeRow } from './error-code-row.js'
 
 export const ERROR_CODES = {
   // The broker protocol's own codes.
@@ -183,6 +176,8 @@ export const ERROR_CODES = {
   ),
   execution_nonce_capacity: row('authority_unavailable', 69, 'wait for reservations to be used or to expire'),
 
+  ...CALLER_ERROR_CODES,
+
   // The stream, its frames and its peers.
   prepared_stream_consumed: row(
     null,
@@ -279,7 +274,7 @@ export const ERROR_CODES = {
     1,
     'the signed head beside the store is not its own: put store, log and head of one moment back together',
   ),
-  usage: row(null, 2, 'see --help'),
+  usage: row(null, 2, 'correct the command line: its --help names every option'),
 } as const satisfies Record<string, ErrorCodeRow>
 
 export type ErrorCode = keyof typeof ERROR_CODES

@@ -35,6 +35,24 @@ export class BrokerError extends Error {
   }
 }
 
+/** An error as every command prints it with --json, and as a daemon that ends says it. */
+export function errorDocument({
+  code,
+  message,
+  outcome,
+  operationId = null,
+  receiptId = null,
+}: {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly outcome: Outcome
+  readonly operationId?: string | null
+  readonly receiptId?: string | null
+}) {
+  const { next } = ERROR_CODES[code]
+  return { schema: 'chio.error.v1', code, sentence: message, outcome, operationId, receiptId, next } as const
+}
+
 export function isBrokerError(error: unknown): error is BrokerError {
   return error instanceof BrokerError
 }

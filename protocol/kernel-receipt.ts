@@ -21,7 +21,7 @@ import {
 import { canonicalBytes } from './canonical.js'
 import { sha256Hex, toHex } from './digest.js'
 import { BrokerError, isBrokerError } from './errors.js'
-import type { JsonValue } from './json.js'
+import { isList, type JsonValue } from './json.js'
 import { admitPublicKey, type PublicKey, type SigningKey, verifySignature } from './keys.js'
 import { MAXIMUM_RECEIPT_LINE_BYTES, MAXIMUM_RECEIPT_TEXT_BYTES } from './limits.js'
 import { UnixSeconds } from './unix-time.js'
@@ -175,10 +175,6 @@ function keptMetadata(metadata: JsonValue | undefined): { readonly [member: stri
   if (metadata === undefined) return {}
   if (typeof metadata !== 'object' || metadata === null) return { original_metadata: metadata }
   return isList(metadata) ? { original_metadata: metadata } : metadata
-}
-
-function isList(value: JsonValue): value is readonly JsonValue[] {
-  return Array.isArray(value)
 }
 
 /** Each check by itself, for whoever wants to know which one failed. */

@@ -209,3 +209,9 @@ export const MAXIMUM_TOOL_OUTPUT_BYTES = 1_048_576
 export const MAXIMUM_TOOL_OUTCOME_BYTES = 4 * 1024 * 1024
 /** Labels of one invocation context: sets of sources, not of documents. */
 export const MAXIMUM_CONTEXT_LABELS_COUNT = 64
+/** A signed dispatch authorization as it is retained: every member of it has a bound of its own far below. */
+export const MAXIMUM_CALLER_AUTHORIZATION_BYTES = 32_768
+/** A signed delivery report with its output. */
+export const MAXIMUM_CALLER_REPORT_BYTES = 1_048_576
+/** Body of one call over HTTP: arguments or a report at their limit, and an authorization beside them. */
+export const MAXIMUM_CALLER_HTTP_BYTES = MAXIMUM_CALLER_REPORT_BYTES + MAXIMUM_CALLER_AUTHORIZATION_BYTES

@@ -3,7 +3,7 @@
 // written by people, so their order and spacing are free and every fault is told, not the first alone.
 // Must never: fill in a member, ignore one, or repeat a value in a fault.
 
-import type { JsonValue } from './json.js'
+import { isList, type JsonValue } from './json.js'
 
 export interface Fault {
   /** Members and places in lists, joined by dots; empty for the whole document. */
@@ -129,10 +129,6 @@ export function converted<T>(
     } else faults.push({ place, expected: 'text' })
     return undefined as T
   }
-}
-
-function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
-  return Array.isArray(value)
 }
 
 function isRecord(value: JsonValue | undefined): value is { readonly [name: string]: JsonValue } {

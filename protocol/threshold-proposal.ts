@@ -14,7 +14,7 @@ import {
   publicKeyHex,
   signatureHex,
 } from './codec.js'
-import { type GovernedApprovalToken, isApprovalSigned, tokenDigest } from './approval-token.js'
+import { type GovernedApprovalToken, isApprovalSigned, signApproval, tokenDigest } from './approval-token.js'
 import { domainDigestHex, domainPrefix, toHex } from './digest.js'
 import type { ErrorCode } from './error-codes.js'
 import { BrokerError } from './errors.js'
@@ -99,6 +99,33 @@ export function signProposal(proposed: ProposalTerms, policyAuthority: SigningKe
 }
 
 /** What whoever verifies a proposal knows of its own. */
+/** How one approver answers a proposal. */
+export interface Answer {
+  readonly id: string
+  readonly decision: GovernedApprovalToken['decision']
+  readonly nowUnixSeconds: number
+}
+
+/** One approver's word on exactly this proposal. It lives as long as the question, and is never older than it. */
+export function answerProposal(
+  body: ThresholdProposalBody,
+  { decision, id, nowUnixSeconds }: Answer,
+  approver: SigningKey,
+): GovernedApprovalToken {
+  const members = {
+    approver: approver.publicKey,
+    decision,
+    expires_at: body.proposalDeadline,
+    governed_intent_hash: body.governedIntentHash,
+    id,
+    issued_at: Math.max(nowUnixSeconds, body.proposalCreatedAt),
+    request_id: body.requestId,
+    subject: body.subject,
+    threshold_proposal_hash: proposalHash(body),
+  }
+  return signApproval(members, approver)
+}
+
 export interface ProposalPins {
   readonly policyAuthority: PublicKey
   readonly approvers: readonly EligibleApprover[]

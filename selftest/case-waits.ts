@@ -8,6 +8,7 @@ import { type AdmittedOperation, authorize, reserve } from '../host/admission.js
 import { finalize, isSigned } from '../host/settlement.js'
 import { closeDescriptor, nativePath } from '../native/index.js'
 import { systemClock } from '../native/clock.js'
+import { NS_PER_MS } from '../protocol/clock.js'
 import type { BrokerBench } from './broker-bench.js'
 import { CaseFailure, expectAtMost, expectEqual } from './case-result.js'
 
@@ -66,7 +67,7 @@ async function execute(bench: BrokerBench, admitted: AdmittedOperation, cage: Wa
 
 /** Asks control questions for as long as the stream waits. @returns the slowest answer. */
 async function controlWhile(bench: BrokerBench): Promise<number> {
-  const endBootNs = systemClock.bootNs() + BigInt(WAIT_MS) * 1_000_000n
+  const endBootNs = systemClock.bootNs() + BigInt(WAIT_MS) * NS_PER_MS
   let slowestMs = 0
   while (systemClock.bootNs() < endBootNs) {
     const askedBootNs = systemClock.bootNs()

@@ -7,7 +7,7 @@ import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { lockFile } from '../native/index.js'
-import type { Clock } from '../protocol/clock.js'
+import { type Clock, NS_PER_MS } from '../protocol/clock.js'
 import { BrokerError } from '../protocol/errors.js'
 import { diskFault } from './sql-error.js'
 
@@ -17,7 +17,6 @@ const NOTE_TEXT_BYTES = 48
 /** The disk's word, not the file's. */
 const DISK_CODES: ReadonlySet<string> = new Set(['EROFS', 'ENOSPC', 'EDQUOT', 'EIO'])
 const RETRY_MS = 50
-const NS_PER_MS = 1_000_000n
 
 export interface OwnerLock {
   /** What the last owner noted, or an empty text. */

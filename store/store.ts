@@ -3,7 +3,7 @@
 // Must never: keep a transaction open across a turn of the event loop, so no effect can run inside one.
 // Source: sqlite.org/lang_transaction.html, sqlite.org/wal.html.
 import type Database from 'better-sqlite3'
-import type { Clock } from '../protocol/clock.js'
+import { type Clock, NS_PER_MS } from '../protocol/clock.js'
 import { BrokerError } from '../protocol/errors.js'
 import { type Attempt, BusyQueue } from './busy-queue.js'
 import { CheckpointSchedule } from './checkpoint.js'
@@ -13,8 +13,6 @@ import { isBusy, sqlFault } from './sql-error.js'
 import type { FileAge } from './file-age.js'
 import { COUNT_COMMIT_SQL, type StoreHead } from './store-head.js'
 import { OpenTransaction, type SqlParameters, StatementCache, type Transaction } from './transaction.js'
-
-const NS_PER_MS = 1_000_000n
 
 /** Called with `NAME:before_commit` and `NAME:after_commit`; a crash test ends the process there. */
 export type Cutpoint = (name: string) => void

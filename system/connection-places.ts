@@ -3,7 +3,7 @@
 // Must never: let a connection that has said nothing complete stand in the way of one that may, or let one uid or
 // one process reach the places of another.
 // Source: unix(7) SO_PEERCRED for who a connector is; its pid only counts here, it decides nothing.
-import type { Clock } from '../protocol/clock.js'
+import { type Clock, NS_PER_MS } from '../protocol/clock.js'
 import {
   DEFAULT_IPC_DEADLINE_MS,
   MAXIMUM_CONNECTIONS,
@@ -120,7 +120,7 @@ export class ConnectionPlaces {
     if (all.some(taken => taken.peer.pid === peer.pid)) return false
     const holder = all.find(({ kind }) => kind === 'kept')
     if (holder === undefined) return true
-    const heldMs = Number((this.#clock.bootNs() - holder.guest.acceptedBootNs) / 1_000_000n)
+    const heldMs = Number((this.#clock.bootNs() - holder.guest.acceptedBootNs) / NS_PER_MS)
     if (holder.guest.wasHeard && heldMs < DEFAULT_IPC_DEADLINE_MS) return false
     this.#drop(holder)
     return true

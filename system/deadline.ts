@@ -2,9 +2,8 @@
 // the timer here only tidies when nothing else happens.
 // Must never: trust a timer. Node's run on MONOTONIC, stand still while the machine sleeps, and fire early.
 // Source: timer_create(2), clock_gettime(2).
-import type { Clock } from '../protocol/clock.js'
+import { type Clock, NS_PER_MS } from '../protocol/clock.js'
 
-export const NS_PER_MS = 1_000_000n
 /** Upper bound of one timer, so that a sleep of the machine is noticed within a second. */
 const LONGEST_TIMER_MS = 1_000n
 

@@ -1,7 +1,7 @@
 // Owns: one read of one frame: its limits, its place in the admission and its deadline.
 // Must never: take a byte after the deadline, or let a byte buy time. The first byte can only shorten it.
 // Source: the broker protocol's deadlines: absolute, and not extended by successful input.
-import type { Clock } from '../protocol/clock.js'
+import { type Clock, NS_PER_MS } from '../protocol/clock.js'
 import { LARGE_FRAME_BYTES, LARGE_FRAME_READ_MS } from '../protocol/limits.js'
 import type { ConnectionEnded, ConnectionEnding } from './connection-ended.js'
 import { hasPassed, whenPassed } from './deadline.js'
@@ -107,7 +107,7 @@ export class PendingRead {
   #openBody(bytes: number): void {
     this.#frame.openBody(bytes)
     if (bytes <= LARGE_FRAME_BYTES || this.#options.admission === undefined) return
-    const own = this.#options.clock.bootNs() + BigInt(LARGE_FRAME_READ_MS) * 1_000_000n
+    const own = this.#options.clock.bootNs() + BigInt(LARGE_FRAME_READ_MS) * NS_PER_MS
     if (this.#deadlineBootNs === null || own < this.#deadlineBootNs) this.#govern(own)
   }
 

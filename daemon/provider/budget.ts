@@ -1,11 +1,9 @@
 // Owns the time that opening a connection may take: one absolute deadline, a share of it for each
 // address, and cancellation, all as one AbortSignal whose reason is the refusal. Must never be extended.
 
-import type { Clock } from '../../protocol/clock.js'
+import { type Clock, NS_PER_MS } from '../../protocol/clock.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { whenPassed } from '../../system/deadline.js'
-
-const NS_PER_MS = 1_000_000n
 
 export class OpeningBudget {
   readonly #controller = new AbortController()

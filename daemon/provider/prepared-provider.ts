@@ -2,11 +2,10 @@
 // commit, replaced at most once while nothing is committed. After the commit nobody asks it again, so
 // that no code path here can turn one execution into two.
 
+import { NS_PER_MS } from '../../protocol/clock.js'
 import { BrokerError, isBrokerError } from '../../protocol/errors.js'
 import { turnOfLoop } from '../turn-of-loop.js'
 import { type OpeningTerms, ProviderConnection } from './connection.js'
-
-const NS_PER_MS = 1_000_000n
 
 export class PreparedProvider {
   readonly #terms: OpeningTerms

@@ -3,7 +3,7 @@
 // Source: JSON Schema draft 2020-12, validation vocabulary; no references, no patterns, no formats.
 import { isDeepStrictEqual } from 'node:util'
 import { BrokerError } from '../../protocol/errors.js'
-import type { JsonValue } from '../../protocol/json.js'
+import { isList, type JsonValue } from '../../protocol/json.js'
 
 const TYPES = ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'] as const
 type JsonType = (typeof TYPES)[number]
@@ -136,10 +136,6 @@ function isOfType(type: JsonType, value: JsonValue): boolean {
   if (type === 'array') return isList(value)
   if (type === 'object') return isObject(value)
   return type === 'integer' ? Number.isInteger(value) : typeof value === type
-}
-
-function isList(value: JsonValue): value is readonly JsonValue[] {
-  return Array.isArray(value)
 }
 
 function isObject(value: JsonValue): value is JsonObject {

@@ -1,8 +1,9 @@
 // Owns: the settling of operations while the kernel runs and when it starts: each at its own deadline.
 // Must never: hold a request up, stop because one operation fails, or trust a timer more than the boot clock.
 // Source: the kernel's settling rules; clock_gettime(2) CLOCK_BOOTTIME.
+import { NS_PER_MS } from '../../protocol/clock.js'
 import { isBrokerError } from '../../protocol/errors.js'
-import { deadlineAfter, NS_PER_MS } from '../../system/deadline.js'
+import { deadlineAfter } from '../../system/deadline.js'
 import { faultFields } from '../fault-fields.js'
 import type { KernelContext } from '../kernel-context.js'
 import type { AdmissionOperation } from '../operation/operation.js'

@@ -1,12 +1,11 @@
 // Owns: the open kernel store: its reads outside a transaction, its fenced commits, its owner.
 // Must never: commit past its fence. Source: the admission store's owner lease and mutation fence.
 import { bootIdentity } from '../../native/clock.js'
-import type { Clock } from '../../protocol/clock.js'
+import { type Clock, NS_PER_MS } from '../../protocol/clock.js'
 import type { Durability } from '../../store/connection.js'
 import { openStore } from '../../store/open.js'
 import type { Cutpoint, Store } from '../../store/store.js'
 import type { LogSettings } from '../log/decision-receipt.js'
-import { NS_PER_MS } from '../../system/deadline.js'
 import { type ClockJudgement, type ClockReading, judgeClock } from '../trusted-clock.js'
 import { uuidV7 } from '../uuid-v7.js'
 import { AdministrationReads } from './administration-tables.js'

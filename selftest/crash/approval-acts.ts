@@ -3,10 +3,10 @@
 import { randomUUID } from 'node:crypto'
 import { buildRequest, newInvocation, reserve } from '../../host/admission.js'
 import { unixSeconds } from '../../protocol/clock.js'
-import { type ApprovalMembers, signApproval } from '../../protocol/approval-token.js'
+import type { ApprovalCase } from '../../protocol/approval-rpc.js'
 import { BrokerError, isBrokerError } from '../../protocol/errors.js'
 import type { Grant } from '../../protocol/grant.js'
-import { proposalHash } from '../../protocol/threshold-proposal.js'
+import { answerProposal } from '../../protocol/threshold-proposal.js'
 import { type CrashWorld, TIMEOUT_MS } from './crash-world.js'
 
 export interface ApprovalActs {
@@ -60,20 +60,8 @@ async function awaited(reserving: Promise<unknown>): Promise<string> {
   )
 }
 
-function wordOn(
-  { approver, session }: CrashWorld,
-  { proposal: { body } }: { readonly proposal: { readonly body: Parameters<typeof proposalHash>[0] } },
-) {
-  const members: ApprovalMembers = {
-    approver: approver.publicKey,
-    decision: 'approved',
-    expires_at: body.proposalDeadline,
-    governed_intent_hash: body.governedIntentHash,
-    id: `approval-${randomUUID()}`,
-    issued_at: Math.max(unixSeconds(session.clock), body.proposalCreatedAt),
-    request_id: body.requestId,
-    subject: body.subject,
-    threshold_proposal_hash: proposalHash(body),
-  }
-  return signApproval(members, approver)
+function wordOn({ approver, session }: CrashWorld, { proposal }: Pick<ApprovalCase, 'proposal'>) {
+  const id = `approval-${randomUUID()}`
+  const answer = { decision: 'approved', id, nowUnixSeconds: unixSeconds(session.clock) } as const
+  return answerProposal(proposal.body, answer, approver)
 }

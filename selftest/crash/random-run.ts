@@ -3,6 +3,7 @@
 // Must never: excuse a violation, or judge before the records are settled.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../../native/clock.js'
+import { NS_PER_MS } from '../../protocol/clock.js'
 import { Random } from '../fuzz/random.js'
 import { CrashWorld, SETTLED_AFTER_MS } from './crash-world.js'
 import { HostPool } from './host-pool.js'
@@ -110,7 +111,7 @@ class RandomRun {
     const host = await this.#hosts.take()
     const told = await host.run(this.#world.order(JSON.stringify({ warmUp: index })))
     if (told?.outcome !== 'response') this.#violations.push(`undisturbed run: ${JSON.stringify(told)}`)
-    return Number((systemClock.bootNs() - startedBootNs) / 1_000_000n) + LONGEST_PROVIDER_MS
+    return Number((systemClock.bootNs() - startedBootNs) / NS_PER_MS) + LONGEST_PROVIDER_MS
   }
 
   async #round(number: number): Promise<void> {
@@ -159,7 +160,7 @@ class RandomRun {
 
   /** The machine is faster and slower in the course of many rounds. */
   #lasted(startedBootNs: bigint): void {
-    const ms = Number((systemClock.bootNs() - startedBootNs) / 1_000_000n)
+    const ms = Number((systemClock.bootNs() - startedBootNs) / NS_PER_MS)
     this.#typicalMs = Math.min(this.#typicalMs * 0.8 + ms * 0.2, LONGEST_TYPICAL_MS)
   }
 

@@ -4,9 +4,8 @@
 import { createInterface } from 'node:readline'
 import { writeSync } from 'node:fs'
 import { systemClock } from '../../native/clock.js'
-import type { Clock } from '../../protocol/clock.js'
+import { type Clock, NS_PER_MS } from '../../protocol/clock.js'
 import type { Cutpoint } from '../../system/cutpoints.js'
-import { NS_PER_MS } from '../../system/deadline.js'
 import { measured } from '../soak/measured.js'
 
 /** What a daemon under test may be told; each order is answered with its id. */

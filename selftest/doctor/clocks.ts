@@ -2,6 +2,7 @@
 // while the machine sleeps. And what the kernel reads them from.
 // Source: clock_gettime(2) CLOCK_BOOTTIME, proc_uptime(5), Documentation/timers/timekeeping.
 import { systemClock } from '../../native/clock.js'
+import { NS_PER_MS } from '../../protocol/clock.js'
 import { type Check, missing, ok, weaker } from './check.js'
 import { kernelText } from './kernel-value.js'
 
@@ -29,7 +30,7 @@ export function findClocks(): ClocksFound {
   return {
     source: kernelText(SOURCE),
     unixMs: systemClock.unixMs(),
-    bootMs: Number(first / 1_000_000n),
+    bootMs: Number(first / NS_PER_MS),
     uptimeMs: Number.isNaN(uptime) ? null : uptime,
     bootAdvances: second > first,
   }

@@ -10,6 +10,9 @@ import * as operationRpc from '../../protocol/operation-rpc.js'
 import * as admissionOperation from '../../protocol/admission-operation.js'
 import * as attemptRequest from '../../protocol/attempt-request.js'
 import * as authorityRpc from '../../protocol/authority-rpc.js'
+import * as callerAuthorization from '../../protocol/caller-authorization.js'
+import * as callerHttp from '../../protocol/caller-http.js'
+import * as callerReport from '../../protocol/caller-report.js'
 import * as capability from '../../protocol/capability.js'
 import { type Codec, decode } from '../../protocol/codec.js'
 import * as credentialMutation from '../../protocol/credential-mutation.js'
@@ -62,6 +65,9 @@ const MODULES: readonly object[] = [
   operationRpc,
   admissionOperation,
   attemptRequest,
+  callerAuthorization,
+  callerHttp,
+  callerReport,
   authorityRpc,
   capability,
   credentialMutation,

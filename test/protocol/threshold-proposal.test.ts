@@ -15,6 +15,7 @@ import { brokeredIntent, governedIntentHash } from '../../protocol/governed-inte
 import { type SigningKey, signingKey } from '../../protocol/keys.js'
 import {
   approvalSetHash,
+  answerProposal,
   type EligibleApprover,
   eligibleSetDigest,
   type ProposalTerms,
@@ -77,6 +78,17 @@ function judged(act: () => unknown): string {
 }
 const judge = (token: GovernedApprovalToken, now = CREATED + 1) =>
   judged(() => verifyApproval(token, verified, approvers, now))
+
+test('an answer is signed over exactly its proposal, and is never older than the question', () => {
+  const answer = { decision: 'approved', id: approvalOf().id } as const
+  for (const [nowUnixSeconds, issued_at] of [
+    [CREATED - 5, CREATED],
+    [CREATED + 5, CREATED + 5],
+  ] as const) {
+    const word = answerProposal(proposal.body, { ...answer, nowUnixSeconds }, lead)
+    expect(word).toEqual(approvalOf({ issued_at }))
+  }
+})
 
 describe('a proposal', () => {
   test('is signed over its domain and its canonical body, and named by the digest of the same bytes', () => {

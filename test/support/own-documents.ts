@@ -30,7 +30,8 @@ import { ConsistencyProof, ReceiptInclusionProof } from '../../protocol/log-proo
 import { AttemptRegistration, SignedRegisterAttemptAuthorization } from '../../protocol/registration.js'
 import { KernelRequest, KernelResponse } from '../../protocol/kernel-rpc.js'
 import { AttemptStatus, SlotStatus } from '../../protocol/status.js'
-import { tokenDocuments } from './own-tokens.js'
+import { callerDocuments } from './own-caller.js'
+import { call, tokenDocuments } from './own-tokens.js'
 import { checkpoint, consistencyProof, exportManifest, inclusionProof, kernelReceipt } from './own-log.js'
 import { answer, captured, failure, holdQuery, parentQuery, question, response } from './own-outcome.js'
 import {
@@ -215,6 +216,7 @@ export function ownDocuments(): readonly OwnDocument[] {
       submittedFrameSha256: sha256Hex(utf8('submitted')),
     }),
     ...tokenDocuments(),
+    ...callerDocuments(call),
   ]
 }
 

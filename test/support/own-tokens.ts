@@ -132,7 +132,8 @@ const approval = signApproval(
   },
   root,
 )
-const call: ToolCallRequest = {
+/** One agent's call. */
+export const call: ToolCallRequest = {
   approval_tokens: [approval],
   capability_token: whole,
   governed_intent: { id: 'intent' },

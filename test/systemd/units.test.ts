@@ -4,6 +4,7 @@ import {
   chmodSync,
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -204,7 +205,7 @@ describe('chio service install', { timeout: 120_000 }, () => {
     expect(stderr).toBe('')
     expect(status).toBe(0)
     const { files } = JSON.parse(stdout) as { files: string[] }
-    expect(files.filter(path => !existsSync(join(root, path)) && !path.startsWith('/usr/local'))).toEqual([])
+    expect(files.filter(path => lstatSync(path, { throwIfNoEntry: false }) === undefined)).toEqual([])
     expect(readlinkSync(join(root, '/usr/local/bin/chio'))).toBe('/usr/lib/chio/dist/bin/chio.js')
     const units = files.filter(path => /\.(service|socket)$/.test(path))
     expect(units).toHaveLength(UNIT_NAMES.length)
@@ -214,7 +215,7 @@ describe('chio service install', { timeout: 120_000 }, () => {
     expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
     // As verify sees an installation: what is started stands where the unit says.
     for (const path of units)
-      cpSync(join(root, path), join(staging, 'installed', path.slice(dirname(path).length)), {
+      cpSync(path, join(staging, 'installed', path.slice(dirname(path).length)), {
         recursive: true,
       })
     expect(
@@ -232,8 +233,18 @@ describe('chio service install', { timeout: 120_000 }, () => {
     const first = await chio(install)
     expect(first.stderr).toBe('')
     expect(first.stdout.split('\n').filter(line => line.startsWith('Kept: '))).toEqual([
-      'Kept: /usr/local/bin/chio, which is not ours; our link would be to /usr/lib/chio/dist/bin/chio.js',
+      `Kept: ${bin}/chio, which is not ours; our link would be to /usr/lib/chio/dist/bin/chio.js`,
     ])
+    expect(first.stdout.slice(first.stdout.indexOf('Next'))).toBe(
+      [
+        `Next, on the machine whose / becomes ${root}, as root:`,
+        'systemctl daemon-reload',
+        'systemd-sysusers chio.conf',
+        'systemd-tmpfiles --create chio.conf',
+        'chio init --client USER, unless it was done',
+        'systemctl enable --now chio-kerneld.service chio-brokerd.service\n',
+      ].join('\n'),
+    )
     expect(readlinkSync(join(bin, 'chio'))).toBe('/opt/other/chio')
     expect(readlinkSync(join(bin, 'chio-exec'))).toBe('/usr/lib/chio/native/build/Release/chio-exec')
 
@@ -244,8 +255,8 @@ describe('chio service install', { timeout: 120_000 }, () => {
     writeFileSync(join(bin, 'chio'), 'a script of the administrator')
     const { status, stdout } = await chio([...install, '--json'])
     expect(status).toBe(0)
-    expect(JSON.parse(stdout)).toMatchObject({ kept: ['/usr/local/bin/chio'] })
-    expect((JSON.parse(stdout) as { files: string[] }).files).not.toContain('/usr/local/bin/chio')
+    expect(JSON.parse(stdout)).toMatchObject({ kept: [join(bin, 'chio')] })
+    expect((JSON.parse(stdout) as { files: string[] }).files).not.toContain(join(bin, 'chio'))
     expect(readFileSync(join(bin, 'chio'), 'utf8')).toBe('a script of the administrator')
     expect(statSync(folder).mode & 0o7777).toBe(0o755)
     expect(existsSync(join(folder, 'planted.js'))).toBe(false)
