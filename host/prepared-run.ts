@@ -3,6 +3,7 @@
 import type { PreparedStream } from '../client/prepared-stream.js'
 import { encode } from '../protocol/codec.js'
 import type { BrokerRequest } from '../protocol/execute-request.js'
+import type { StartWarning } from '../protocol/operation-rpc.js'
 import { AttemptRegistration } from '../protocol/registration.js'
 import {
   type AdmittedOperation,
@@ -24,6 +25,8 @@ export interface RunChoices extends RequestedExecution {
   readonly waitForSlotMs?: number
   /** Told once, with the operation that waits for its approvers. It must not throw. */
   readonly onApprovalAwaited?: (operationId: string) => void
+  /** Told of each warning in the answer to the start, before anything is handed over. It must not throw. */
+  readonly onWarning?: (warning: StartWarning) => void
 }
 
 /** A run whose stream is prepared, and whose exact request is retained. */

@@ -49,6 +49,7 @@ import {
   OperationExplanation,
   OperationName,
   Reconcile,
+  startWarnings,
 } from './operation-rpc.js'
 import { AttemptRegistration, Quotas, SignedRegisterAttemptAuthorization } from './registration.js'
 import { CallAnswer, PreflightCallRequest, ReserveCallRequest, StartCallRequest } from './tool-call-rpc.js'
@@ -97,7 +98,10 @@ export const AuthorizeRegistrationResult = object({
 export type AuthorizeRegistrationResult = Infer<typeof AuthorizeRegistrationResult>
 
 export const StartRequest = object({ executionNonce: SignedExecutionNonce, operationId: digest() })
-export const StartResult = object({ captured: CapturedHold, operationId: digest(), startedAtUnixMs: UnixMs })
+export const StartResult = object(
+  { captured: CapturedHold, operationId: digest(), startedAtUnixMs: UnixMs },
+  { optional: { warnings: startWarnings } },
+)
 export type StartResult = Infer<typeof StartResult>
 
 /** The broker's signed record, in one of its two forms. */
