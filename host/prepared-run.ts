@@ -14,6 +14,7 @@ import {
   readGrant,
 } from './admission.js'
 import { reserveApproved } from './approval-wait.js'
+import { preparing } from './failed-preparation.js'
 import { Journal } from './journal.js'
 import type { HostSession } from './session.js'
 import { cancel, settledError, unregisteredError } from './settlement.js'
@@ -75,7 +76,7 @@ async function prepareOnce(
   const admitted = await register(session, reservation, timeline)
   try {
     const { stream } = await timeline.step('prepare', () =>
-      prepareWithin(session, reservation, admitted, wait),
+      preparing(session, admitted.operationId, () => prepareWithin(session, reservation, admitted, wait)),
     )
     return { session, timeline, admitted, stream, journal: await journalOf(session, admitted, stream) }
   } catch (error) {

@@ -8,6 +8,7 @@ import type { OperationView } from '../protocol/kernel-rpc.js'
 import type { StartWarning } from '../protocol/operation-rpc.js'
 import { MAXIMUM_PREPARED_LIFETIME_MS } from '../protocol/limits.js'
 import { endedPreparation } from './decline.js'
+import { preparing } from './failed-preparation.js'
 import type { McpCall, McpVerdict } from './mcp-call.js'
 import type { PreparedRun } from './prepared-run.js'
 import { retainOutcome } from './run-record.js'
@@ -80,7 +81,10 @@ export async function startOperation(
 ): Promise<void> {
   const { executionNonce, operationId } = admitted
   await timeline.step('start', async () => {
-    if (stream.isEndedByBroker()) throw await endedPreparation(session, admitted)
+    if (stream.isEndedByBroker())
+      await preparing(session, operationId, async () => {
+        throw await endedPreparation(session, admitted)
+      })
     state.isStarted = true
     onProgress?.({ operationId, isStarted: true })
     const { warnings = [] } = await session.kernel.call('start', { executionNonce, operationId })

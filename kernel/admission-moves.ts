@@ -3,6 +3,7 @@
 // Source: the admission state table; budget holds (reserve, capture once, reverse); the execution nonce's store.
 import type { AdminOperation } from '../protocol/administration.js'
 import { type BrokerError, isBrokerError } from '../protocol/errors.js'
+import type { FailedPreparation } from '../protocol/failed-preparation.js'
 import type { Grant } from '../protocol/grant.js'
 import type { AcceptClock, Reconcile } from '../protocol/operation-rpc.js'
 import type { BrokerRecord } from '../protocol/kernel-rpc.js'
@@ -32,6 +33,7 @@ import { assertCapabilityLive, assertGrantLive } from './liveness.js'
 import * as rules from './operation/move-rules.js'
 import { type AdmissionOperation, brokeredCall } from './operation/operation.js'
 import { begin, note, preparedOf, type Step, stepsTo, walk } from './operation/operation-walk.js'
+import { noteFailedPreparation } from './failed-preparation.js'
 import { endParticipants } from './operation/participants.js'
 import type { OutputJudgement } from './output/output-guards.js'
 import { recover } from './settling/recovery.js'
@@ -189,6 +191,10 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       move.operations.retain(operationId, sealed)
       return note(move, operation, { cause: 'registration retained', registration })
     })
+  }
+
+  preparationFailed(failed: FailedPreparation): Promise<AdmissionOperation> {
+    return this.#commit('preparation_failed', move => noteFailedPreparation(move, failed))
   }
 
   start({ issuer, nonce }: StartCommand): Promise<AdmissionOperation> {

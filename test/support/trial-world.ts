@@ -94,6 +94,12 @@ export class TrialWorld {
     return this.broker.attemptStatus(attemptId)
   }
 
+  /** Why an operation went where, in the order in which the kernel noted it. */
+  async causes(operationId: string): Promise<readonly string[]> {
+    const { explanation } = await this.session.kernel.call('explain', { id: operationId })
+    return explanation.history.map(({ cause }) => cause)
+  }
+
   async operation(operationId: string) {
     return this.session.kernel.call('inspect', { operationId })
   }
