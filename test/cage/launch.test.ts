@@ -4,7 +4,7 @@
 import { chmodSync, chownSync, copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { findBubblewrap } from '../../cage/bubblewrap.js'
 import { cageIdentity } from '../../cage/identity.js'
 import { isRoot, openFolder, openTestCage, refusalOf, testIdentity } from '../support/cage.js'
@@ -13,8 +13,6 @@ import { SKIP_REASONS } from '../support/skips.js'
 import { describeWhen } from '../support/when.js'
 
 // Twenty-eight launches in one of the tests, each some 15 ms on an idle machine and much more on a busy one.
-vi.setConfig({ testTimeout: 120_000 })
-
 const folder = openFolder()
 afterAll(() => folder.remove())
 

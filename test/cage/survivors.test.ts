@@ -104,8 +104,6 @@ async function isReleased(peer: number): Promise<void> {
   await vi.waitFor(() => expect(hungUp(peer)).toBe(true), PATIENCE)
 }
 
-vi.setConfig({ testTimeout: 120_000 })
-
 describe('a launcher that is killed', () => {
   test('takes the tool, its children and their children along', async () => {
     const [peer, stream] = socketPair('stream')

@@ -2,15 +2,13 @@
 // exactly that and agree or refuse by their keys, and without them nothing is sent.
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../protocol/digest.js'
 import { issueTrialGrant } from '../../selftest/trial-grant.js'
 import { APPROVERS } from '../support/approvers.js'
 import { chio, type CommandOptions, documentOf, type Ended, startCommand } from '../support/chio.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { BODY, TrialWorld } from '../support/trial-world.js'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const SEEDS = { lead: 81, security: 82, stranger: 99 } as const
 let world: TrialWorld

@@ -4,13 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PROGRAM } from '../support/broker-mcp.js'
 import { chio, documentOf, type Ended } from '../support/chio.js'
 import { answer } from '../support/provider.js'
 import { TrialWorld } from '../support/trial-world.js'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let world: TrialWorld
 let folder: string

@@ -1,10 +1,8 @@
 // A credential that is disabled, as an operator does and sees it: nothing is sent with it any more, the list shows it,
 // and whoever runs or grants with it is told.
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chio, documentOf, type Ended } from '../support/chio.js'
 import { TrialWorld } from '../support/trial-world.js'
-
-vi.setConfig({ testTimeout: 30_000 })
 
 let world: TrialWorld
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseLocalProviders } from '../../cli/local-provider.js'
 import { findState } from '../../cli/state.js'
 import { packageRoot } from '../../native/paths.js'
@@ -12,8 +12,6 @@ import { testAuthority } from '../support/certificates.js'
 import { documentOf } from '../support/chio.js'
 import { codeOf } from '../support/descriptors.js'
 import { SingleUser } from '../support/single-user.js'
-
-vi.setConfig({ testTimeout: 30_000 })
 
 let folder: string
 let pem: string

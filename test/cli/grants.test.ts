@@ -1,12 +1,10 @@
 // What an operator reads of grants: lists in 80 columns that mark what is over, a dry run that says whether the run
 // would be refused, and a revocation that a slip of the pen does not make.
 import { renameSync } from 'node:fs'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { grantEnd } from '../../cli/grant-state.js'
 import { chio, documentOf, type Ended } from '../support/chio.js'
 import { TrialWorld } from '../support/trial-world.js'
-
-vi.setConfig({ testTimeout: 30_000 })
 
 let world: TrialWorld
 beforeAll(async () => {

@@ -2,13 +2,11 @@
 // and what a second `up` says.
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Command, documentOf } from '../support/chio.js'
 import { processes } from '../support/needles.js'
 import { startProvider, type TestProvider } from '../support/provider.js'
 import { SingleUser } from '../support/single-user.js'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const SENTENCE = 'protects against the caged tool only, not against other processes of this user'
 

@@ -1,12 +1,10 @@
 // A run that is told to end, or loses its terminal: what it says, how it ends, and what the owners have on record.
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { documentOf, startCommand } from '../support/chio.js'
 import { answer } from '../support/provider.js'
 import { TrialWorld } from '../support/trial-world.js'
 import { standStill } from '../support/stop.js'
-
-vi.setConfig({ testTimeout: 30_000 })
 
 let world: TrialWorld
 beforeAll(async () => {

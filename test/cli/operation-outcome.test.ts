@@ -3,15 +3,13 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildRequest, reserve } from '../../host/admission.js'
 import { nativePath } from '../../native/index.js'
 import { chio, documentOf, type Ended } from '../support/chio.js'
 import { startHost, untilItStands } from '../support/host-child.js'
 import { answer } from '../support/provider.js'
 import { BODY, TrialWorld } from '../support/trial-world.js'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let world: TrialWorld
 beforeAll(async () => {

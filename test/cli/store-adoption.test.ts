@@ -2,12 +2,10 @@
 // administrator and kept, and then the daemon serves again.
 import { lstatSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTrial, type Trial } from '../../selftest/trial.js'
 import { chio, documentOf, type Ended } from '../support/chio.js'
 import { runSql } from '../support/test-store.js'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let trial: Trial
 

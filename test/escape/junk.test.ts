@@ -4,14 +4,12 @@
  */
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SKIP_REASONS } from '../support/skips.js'
 import { CANARY, type Junk, type JunkEnded, JunkLauncher } from '../support/junk-launcher.js'
 import { answer, startProvider, type TestProvider } from '../support/provider.js'
 import { SingleUser } from '../support/single-user.js'
 import { testWhen } from '../support/when.js'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** HUP INT QUIT USR1 PIPE TERM CHLD, and two real-time signals. */
 const SIGNALS = [1, 2, 3, 10, 13, 15, 17, 40, 50]

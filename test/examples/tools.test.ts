@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { chmodSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cagePolicy, resolveTool } from '../../cage/index.js'
 import { runBrokered } from '../../host/brokered-run.js'
 import { packageRoot, shutdownWrite, writeFully } from '../../native/index.js'
@@ -16,8 +16,6 @@ import { parsePage } from '../support/documents/markdown.js'
 import { failure, response } from '../support/own-outcome.js'
 import { answer } from '../support/provider.js'
 import { TrialWorld } from '../support/trial-world.js'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const exampleAt = (name: string): string => join(packageRoot(), 'examples', 'tools', name)
 const folder = openFolder()

@@ -1,7 +1,7 @@
 // A server that is kept waiting for its call, spoken with by the official MCP client over the library's own pipes:
 // handed over before the start, started when the call is about to be sent, the outcome taken from the broker.
 import { Client } from '@modelcontextprotocol/client'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cagePolicy, type ResolvedTool } from '../../cage/index.js'
 import { type LaunchedRun, launchBrokered } from '../../host/launched-run.js'
 import { brokerMcpTool } from '../../host/mcp-program.js'
@@ -9,8 +9,6 @@ import { codeOf } from '../support/descriptors.js'
 import { HONEST, pythonServer } from '../support/mcp-servers.js'
 import { LaunchedTransport } from '../support/mcp-transport.js'
 import { refusalOf, TrialWorld } from '../support/trial-world.js'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let world: TrialWorld
 beforeAll(async () => {

@@ -12,8 +12,6 @@ import { runCaged } from '../support/cage.js'
 import { HONEST, pythonServer, withResult } from '../support/mcp-servers.js'
 import { TrialWorld } from '../support/trial-world.js'
 
-vi.setConfig({ testTimeout: 60_000 })
-
 const ENDED = 'MCP server refused: expected an answer before its end'
 
 let world: TrialWorld

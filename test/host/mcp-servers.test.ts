@@ -1,7 +1,7 @@
 // Servers of every kind in real cages, against the host's side of the one call: an answer stands or it does not, a
 // server that leaves the sequence is killed, and nothing that it says is quoted. A peer of the test's own answers at
 // descriptor 8 in the broker's place.
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { assertCallFits, McpCall, type McpBounds, type McpVerdict } from '../../host/mcp-call.js'
 import { closeDescriptor, readFrame, socketPair, writeFully } from '../../native/index.js'
 import { encode } from '../../protocol/codec.js'
@@ -16,8 +16,6 @@ import { deadlineIn } from '../support/descriptors.js'
 import { HONEST, pythonServer, withDocument, withResult } from '../support/mcp-servers.js'
 import { response } from '../support/own-outcome.js'
 import { execute, OWN_KEYS, registration, TENANT } from '../support/own-request.js'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const context = { request: execute, registration, receiptSigner: OWN_KEYS.receipt.publicKey }
 const success = acceptedFrame(encode(BrokerExecuteResponse, response()))

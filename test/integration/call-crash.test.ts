@@ -1,7 +1,7 @@
 // A kernel that is killed at a commit of a tool call: the same request again, to its successor, goes on from what is on
 // record. One call of the budget is held in the end, by one hold, and nothing is left of a commit that was not reached.
 import { rmSync } from 'node:fs'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { KernelClient } from '../../client/kernel-client.js'
 import type { KernelConfig } from '../../kernel/config.js'
 import { provisionKernel } from '../../kernel/start-kernel.js'
@@ -16,8 +16,6 @@ import { type KernelSeeds, startKernelChild } from '../support/kernel-child.js'
 import { callUnder, contextAt, tokenOf } from '../support/tool-call.js'
 
 /** Several processes are started one after the other. */
-vi.setConfig({ testTimeout: 120_000 })
-
 const TARGETS = [{ serverId: 'notes', toolName: 'append' }]
 const MOMENTS = isFullRun
   ? ['call_preflighted.before', 'call_preflighted.after', 'call_reserved.before', 'call_reserved.after']

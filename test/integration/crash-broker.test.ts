@@ -9,8 +9,6 @@ import { standStill } from '../support/stop.js'
 
 const TIMEOUT_MS = 3_000
 
-vi.setConfig({ testTimeout: 120_000 })
-
 let world: TrialWorld
 beforeAll(async () => {
   world = await TrialWorld.begin()

@@ -1,14 +1,12 @@
 // What the next life of a killed broker replays and refuses: the signed record of what is known, byte for byte, and no
 // second preparation. Where it ends in all its other states, the crash table shows.
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { verifyOutcome } from '../../client/outcome.js'
 import { BrokerWorld } from '../support/broker-world.js'
 import { startChild, type CompiledChild } from '../support/compiled-child.js'
 import { soonBootNs } from '../support/raw-broker.js'
 
 /** Several processes are started one after the other. */
-vi.setConfig({ testTimeout: 120_000 })
-
 /** Runs a broker that ends itself with SIGKILL at a cutpoint. */
 const CRASHING = `
 const { startBroker } = await compiled('daemon/broker')

@@ -2,7 +2,7 @@
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { packageRoot } from '../../native/paths.js'
 import { freeIds } from '../../selftest/free-ids.js'
 import { copyProgram, reachableProgram } from '../../selftest/program-copy.js'
@@ -22,8 +22,6 @@ const PROMISES = [
   'the receipt verifies against the pinned key',
 ]
 const STEPS = ['reserve', 'authorize', 'register', 'prepare', 'start', 'handoff', 'outcome', 'finalize']
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let place: string
 let temporary: string

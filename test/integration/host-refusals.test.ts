@@ -13,8 +13,6 @@ import { openDescriptorCount } from '../support/descriptors.js'
 import { beforeStep, type HostStep } from '../support/host-steps.js'
 import { refusalOf, TrialWorld } from '../support/trial-world.js'
 
-vi.setConfig({ testTimeout: 60_000 })
-
 /** In one call: bytes that come after the exact frame was taken change nothing any more. */
 const TWICE =
   'cat /run/chio/request.frame /run/chio/request.frame | dd bs=1M iflag=fullblock status=none >&8; cat <&8'

@@ -12,8 +12,6 @@ import { refusalOf, TrialWorld } from '../support/trial-world.js'
 const NONCE_SECONDS = 6
 const HELD_MS = 7_000
 
-vi.setConfig({ testTimeout: 60_000 })
-
 let world: TrialWorld
 
 beforeAll(async () => {

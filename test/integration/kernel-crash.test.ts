@@ -1,7 +1,7 @@
 // A kernel that is killed at a durable boundary of an operation: the same request again, to its successor, has the same
 // answer. What is on record then, the crash table shows.
 import { rmSync } from 'node:fs'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { KernelClient } from '../../client/kernel-client.js'
 import type { KernelConfig } from '../../kernel/config.js'
 import { provisionKernel } from '../../kernel/start-kernel.js'
@@ -24,8 +24,6 @@ import { approve, clientOf, grantFor, kernelConfig, makeKernelFolder, seed } fro
 import { startKernelChild } from '../support/kernel-child.js'
 
 /** Several processes are started one after the other. */
-vi.setConfig({ testTimeout: 120_000 })
-
 const people = { administrator: signingKey(seed()), broker: signingKey(seed()), caller: signingKey(seed()) }
 
 /** A commit that was not reached is the lesser case: the request then simply comes for the first time. */

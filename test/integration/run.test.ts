@@ -35,8 +35,6 @@ stream.shutdown(socket.SHUT_WR)
 while chunk := stream.recv(65536): sys.stdout.buffer.write(chunk)`,
 ]
 
-vi.setConfig({ testTimeout: 60_000 })
-
 let world: TrialWorld
 let folder: ReturnType<typeof openFolder>
 let compiled: string

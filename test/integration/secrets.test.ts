@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTrial, type Trial } from '../../selftest/trial.js'
 import { chio, documentOf, type Ended, startCommand } from '../support/chio.js'
 import { descendants, findInFiles, formsIn, needlesOf, type ProcessWords } from '../support/needles.js'
@@ -31,8 +31,6 @@ os.write(8, frame)
 while chunk := os.read(8, 65536): sys.stdout.buffer.write(chunk)`,
 ]
 
-vi.setConfig({ testTimeout: 60_000 })
-
 let trial: Trial
 let provider: TestProvider
 let grantId: string
@@ -54,7 +52,7 @@ beforeAll(async () => {
   Object.assign(process.env, environment)
   provider = await startProvider({ behaviour: ({ socket }) => answer(socket, '{"issue":1}') })
   trial = await startTrial({ localProviders: [provider.localProvider()], onLogLine: line => log.push(line) })
-}, 60_000)
+})
 afterAll(async () => {
   for (const name of Object.keys(environment)) delete process.env[name]
   await trial?.stop()

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { prepareDispatchConnection } from '../../client/prepare.js'
 import { authorize, buildRequest, reserve } from '../../host/admission.js'
 import { abandon } from '../../host/settlement.js'
@@ -104,8 +104,6 @@ interface BrokerConnection {
   operation: string
 }
 
-vi.setConfig({ testTimeout: 60_000 })
-
 let world: TrialWorld
 let folder: string
 let grantIds: Map<string, string>
@@ -127,7 +125,7 @@ beforeAll(async () => {
   await runAll(trace)
   calls = readTrace(trace)
   connections = brokerConnections(calls, world.trial.layout.broker.socket)
-}, 120_000)
+})
 afterAll(async () => {
   await world?.end()
   for (const made of [folder, dirname(BROKEN_PROGRAM)]) rmSync(made, { recursive: true, force: true })

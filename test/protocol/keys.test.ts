@@ -169,7 +169,7 @@ test('more keys than the cache holds are all still verified', () => {
   )
   const message = new Uint8Array(3)
   for (const key of keys) expect(verifySignature(key.publicKey, message, toHex(key.sign(message)))).toBe(true)
-}, 60_000)
+})
 
 function bareNode(edge: EdgeCase): boolean {
   const x = Buffer.from(edge.publicKey, 'hex').toString('base64url')

@@ -1,14 +1,12 @@
 // The shipped cases, as an operator runs them: one line a case, one document with --json, and an exit code that a
 // script can use.
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CaseFailure, expectAtMost, expectEqual } from '../../selftest/case-result.js'
 import { BROKER_CASES } from '../../selftest/broker.js'
 import { chio, documentOf } from '../support/chio.js'
 import { SKIP_REASONS } from '../support/skips.js'
 import { SingleUser } from '../support/single-user.js'
 import { testWhen } from '../support/when.js'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const ENDINGS: Record<string, string> = {
   'waits-without-blocking-control-and-executes-once': 'executed',

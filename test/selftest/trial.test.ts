@@ -1,13 +1,11 @@
 // Trials: each an installation of its own, beside any other; a daemon of it can die and come back; nothing is left.
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { freeIds } from '../../selftest/free-ids.js'
 import { startDaemon } from '../../selftest/daemon-process.js'
 import { startTrial, type Trial } from '../../selftest/trial.js'
 import { isBrokerError } from '../../protocol/errors.js'
 import { processes } from '../support/needles.js'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const trials: Trial[] = []
 afterEach(async () => {
