@@ -110,9 +110,12 @@ function reasonUnanswered(cause: unknown): string {
     : 'the connection was lost; see its log and chio status'
 }
 
-/** A start counts as sent even when nothing was; what an administrator changes is unknown once it was sent. */
+/** A start counts as sent even when nothing was, and a report is of an effect that took place. */
+const ABOUT_AN_EFFECT: ReadonlySet<KernelOperationKind> = new Set(['call_reconcile', 'call_start', 'start'])
+
+/** What an administrator changes is unknown once it was sent. */
 function outcomeUnanswered(kind: KernelOperationKind, cause: unknown): 'not_started' | 'unknown' {
-  if (kind === 'start') return 'unknown'
+  if (ABOUT_AN_EFFECT.has(kind)) return 'unknown'
   const wasSent = isBrokerError(cause) && cause.outcome === 'unknown'
   return ADMINISTRATIVE_OPERATIONS.has(kind) && wasSent ? 'unknown' : 'not_started'
 }

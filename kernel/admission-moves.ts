@@ -1,6 +1,7 @@
 // Owns: the moves of the admission store: what each checks, what it changes, in one commit.
 // Must never: hold SQL, or let a check stand outside the transaction that rests on it.
 // Source: the admission state table; budget holds (reserve, capture once, reverse); the execution nonce's store.
+import type { CallerExecutor } from '../protocol/caller-authorization.js'
 import type { AdminOperation } from '../protocol/administration.js'
 import { type BrokerError, isBrokerError } from '../protocol/errors.js'
 import type { FailedPreparation } from '../protocol/failed-preparation.js'
@@ -57,7 +58,7 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     this.storeId = tables.storeId
     this.ownerEpoch = tables.owner.ownerEpoch
     this.receipts = new EmbeddedLog(tables.receipts, (name, body) => this.#commit(name, body))
-    this.calls = new EmbeddedCallStore((name, body) => this.#commit(name, body))
+    this.calls = new EmbeddedCallStore(tables, (name, body) => this.#commit(name, body))
   }
 
   async findOperation(operationId: string) {
@@ -262,8 +263,8 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     return this.#commit('reserved', move => approvals.answerApproved(move, command))
   }
 
-  recover(): Promise<Recovered> {
-    return this.#commit('recovered', recover)
+  recover(executor: CallerExecutor | null = null): Promise<Recovered> {
+    return this.#commit('recovered', move => recover(move, executor))
   }
 
   async close(): Promise<void> {

@@ -2,6 +2,7 @@
 // its compare-and-set and its commit belong together, and it resolves when the move is on disk.
 // Must never: show how a store does it. Several kernels may come to share one behind this interface.
 // Source: the admission store, its mutation fence and the budget holds of the kernel's wire.
+import type { CallerExecutor } from '../protocol/caller-authorization.js'
 import type { CallStore } from './calls/call-store.js'
 import type { AdmissionState } from '../protocol/admission-states.js'
 import type { AdminOperation } from '../protocol/administration.js'
@@ -91,9 +92,13 @@ export interface SettleCommand {
 /** What recovery did, for the log. */
 export interface Recovered {
   readonly adopted: number
+  /** Captured calls whose executor may act now. */
+  readonly authorized: number
   readonly compensated: number
   /** Open operations that are settled from whoever may know what happened. */
   readonly left: number
+  /** Captured calls whose executor is pinned no more. */
+  readonly unknown: number
 }
 
 export interface OperationRecord {
@@ -170,7 +175,10 @@ export interface AdmissionStore {
   compensate(command: SettleCommand): Promise<AdmissionOperation>
   /** Ends a started operation that the broker never came to hold; the hold stays spent. */
   settleNotAccepted(command: SettleCommand): Promise<AdmissionOperation>
-  /** Adopts or takes back what an earlier owner left open; in one commit, before anything is served. */
-  recover(): Promise<Recovered>
+  /**
+   * Adopts or takes back what an earlier owner left open; in one commit, before anything is served.
+   * @param executor to whom this owner delivers: what was captured for it and not authorized yet is authorized.
+   */
+  recover(executor?: CallerExecutor | null): Promise<Recovered>
   close(): Promise<void>
 }

@@ -13,6 +13,7 @@ import {
   MAXIMUM_CLOCK_SKEW_SECONDS,
   MAXIMUM_CONFIGURATION_BYTES,
   MAXIMUM_IDENTIFIER_BYTES,
+  MAXIMUM_INTEGER,
   MAXIMUM_REQUEST_FRAME_BYTES,
   MAXIMUM_RESPONSE_BYTES,
   MAXIMUM_RESPONSE_FRAME_BYTES,
@@ -42,6 +43,7 @@ const MAXIMUM_NONCE_TTL_SECONDS = 300
 /** Most reservations at a time; the wire's default is 16,384. */
 const MAXIMUM_NONCE_CAPACITY = 65_536
 const MAXIMUM_CLIENTS = 1_024
+const MAXIMUM_TOOLS = 1_024
 const GROUP_OR_OTHERS_WRITE = 0o022
 
 const VISIBLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
@@ -136,6 +138,12 @@ function isOutputSchema(value: JsonValue | undefined): boolean {
   }
 }
 
+/** To whom tool calls are delivered, and which tools there are; null delivers nothing. */
+const callerDelivery = exactly({
+  executor: exactly({ executorId: id, publicKey, keyEpoch: whole(1, MAXIMUM_INTEGER) }),
+  tools: list(exactly({ serverId: id, toolName: id }), atMost('tools', MAXIMUM_TOOLS)),
+})
+
 const members = exactly({
   schema: word(KERNELD_CONFIG_SCHEMA),
   tenantScope: id,
@@ -164,10 +172,7 @@ const members = exactly({
   checkpointReceipts: whole(1, MAXIMUM_CHECKPOINT_RECEIPT_COUNT),
   /** Starting what has the same arguments as an operation whose effect is not known yet. */
   onSharedArguments: word('warn', 'refuse'),
-  callerDelivery: valueOf(
-    (value): value is null => value === null,
-    'null: this kernel delivers to no executor yet',
-  ),
+  callerDelivery: nullable(callerDelivery),
 })
 const KernelConfigShape = also(
   also(members, ({ durableMode, unsafeDevelopment }) => durableMode !== 'off' || unsafeDevelopment, {

@@ -2,6 +2,7 @@
 // Must never: begin to serve half: what is missing is one refusal that lists it all, before anything is opened.
 // Source: "one serving process a store"; the kernel's two socket services.
 import { join } from 'node:path'
+import type { CallerExecutor } from '../protocol/caller-authorization.js'
 import type { Clock } from '../protocol/clock.js'
 import { BrokerError } from '../protocol/errors.js'
 import type { ActivatedSockets } from '../system/activation.js'
@@ -15,6 +16,7 @@ import { exists } from '../store/file-custody.js'
 import { provisionStore } from '../store/provision.js'
 import { EmbeddedAdmissionStore } from './admission-moves.js'
 import { serveAuthority } from './serving/authority-service.js'
+import { pinnedExecutor } from './delivery/caller-pin.js'
 import { callPolicyOf, type ToolCallSettings } from './calls/call-policy.js'
 import type { KernelConfig } from './config.js'
 import { faultFields } from './fault-fields.js'
@@ -51,6 +53,8 @@ export interface StartOptions extends Omit<KernelParts, 'log'> {
   readonly bootId?: string
   /** What an embedding admits tool calls for; none unless said. */
   readonly toolCalls?: ToolCallSettings
+  /** To whom tool calls are delivered; of the configuration unless said. It is fixed before anything is recovered. */
+  readonly callerExecutor?: CallerExecutor | null
   /** Guards of an embedding, after those of the configuration. */
   readonly outputGuards?: readonly OutputGuard[]
   /** Sockets that a service manager bound already. */
@@ -100,12 +104,13 @@ export async function startKernel(options: StartOptions): Promise<RunningKernel>
   assertComplete(options)
   const { clock, config, keys, records } = options
   const atCutpoint = cutpointsOf('kernel', options.atCutpoint)
+  const executor = pinnedExecutor(config, options.callerExecutor)
   const store = await openOwned(options, atCutpoint)
   const log = limitedLog(options.log ?? (() => {}), clock)
   if (config.durableMode === 'off') log({ level: 'warn', event: 'durable_mode_off' })
   const context: KernelContext = {
     atCutpoint,
-    callPolicy: callPolicyOf(options, options.toolCalls),
+    callPolicy: callPolicyOf(options, options.toolCalls, executor),
     clock,
     config,
     guards: [...configuredGuards(config.outputGuards), ...(options.outputGuards ?? [])],
@@ -120,7 +125,7 @@ export async function startKernel(options: StartOptions): Promise<RunningKernel>
   const end = new KernelEnd(context, settlement)
   const sockets = [authoritySocket(context), hostSocket(context, kernel)]
   try {
-    log({ level: 'info', event: 'recovered', ...(await store.recover()) })
+    log({ level: 'info', event: 'recovered', ...(await store.recover(executor)) })
     for (const socket of sockets) {
       const activatedDescriptor = options.activated?.get(socket.path)
       end.listeners.push(await listen({ ...socket, activatedDescriptor }))

@@ -121,6 +121,11 @@ export const ERROR_CODES = {
     69,
     'pin an executor in the configuration of the kernel; the operation stays as it is',
   ),
+  executor_changed: row(
+    'conflict',
+    1,
+    'pin the executor again under which the operation was admitted; it stays as it is until then',
+  ),
   attachment_forbidden: row(
     null,
     1,

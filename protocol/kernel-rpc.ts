@@ -53,7 +53,15 @@ import {
   startWarnings,
 } from './operation-rpc.js'
 import { AttemptRegistration, Quotas, SignedRegisterAttemptAuthorization } from './registration.js'
-import { CallAnswer, PreflightCallRequest, ReserveCallRequest, StartCallRequest } from './tool-call-rpc.js'
+import {
+  CallAnswer,
+  PreflightCallRequest,
+  ReportAnswer,
+  ReportCallRequest,
+  ReserveCallRequest,
+  StartAnswer,
+  StartCallRequest,
+} from './tool-call-rpc.js'
 import { Count, UnixMs, UnixSeconds } from './unix-time.js'
 
 export const KERNEL_RPC_SCHEMA = 'chio.kernel-rpc.v1'
@@ -168,7 +176,7 @@ export const KernelOperation = tagged('kind', {
   authorize_registration: object({ request: AuthorizeRegistrationRequest }),
   authorize_release: object({ request: OperationReference }),
   call_preflight: object({ request: PreflightCallRequest }),
-  call_reconcile: object({ request: OperationReference }),
+  call_reconcile: object({ request: ReportCallRequest }),
   call_reserve: object({ request: ReserveCallRequest }),
   call_start: object({ request: StartCallRequest }),
   cancel: object({ request: OperationReference }),
@@ -231,9 +239,9 @@ export const KernelResult = tagged('kind', {
   authorize_registration: object({ response: AuthorizeRegistrationResult }),
   authorize_release: object({ response: ReleaseResult }),
   call_preflight: object({ response: CallAnswer }),
-  call_reconcile: object({ response: CallAnswer }),
+  call_reconcile: object({ response: ReportAnswer }),
   call_reserve: object({ response: CallAnswer }),
-  call_start: object({ response: CallAnswer }),
+  call_start: object({ response: StartAnswer }),
   cancel: object({ response: OperationView }),
   explain: object({ response: object({ explanation: OperationExplanation, operation: OperationView }) }),
   finalize: object({ response: FinalizedOperation }),

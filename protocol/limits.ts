@@ -209,6 +209,10 @@ export const MAXIMUM_TOOL_OUTPUT_BYTES = 1_048_576
 export const MAXIMUM_TOOL_OUTCOME_BYTES = 4 * 1024 * 1024
 /** Labels of one invocation context: sets of sources, not of documents. */
 export const MAXIMUM_CONTEXT_LABELS_COUNT = 64
+/** What a kernel freezes of a captured call, as it is retained. */
+export const MAXIMUM_CALLER_CONTEXT_BYTES = 1_048_576
+/** The kernel's own part of it: verdicts of guards, with their reasons. */
+export const MAXIMUM_KERNEL_CONTEXT_BYTES = 524_288
 /** A signed dispatch authorization as it is retained: every member of it has a bound of its own far below. */
 export const MAXIMUM_CALLER_AUTHORIZATION_BYTES = 32_768
 /** A signed delivery report with its output. */

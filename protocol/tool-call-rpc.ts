@@ -1,12 +1,15 @@
-// The tool calls of the kernel's socket: preflight, reserve with its nonce, start with credentials, reconcile. An answer is
-// a value, refused or not; none of them lets anybody execute, only the start's signed authorization will.
+// The tool calls of the kernel's socket: preflight, reserve with its nonce, start with credentials, report. An answer is
+// a value, refused or not; none of them lets anybody execute, only the signed authorization of a start does.
 // Source: the caller API of the kernel: preflight -> refreshed context -> reserve -> start.
+import { CallerAuthorization } from './caller-authorization.js'
+import { CallerReport } from './caller-report.js'
 import { SoleApprovalToken } from './approval-token.js'
 import { boolean, digest, type Infer, json, nullable, object, oneOf, text } from './codec.js'
 import { SignedExecutionNonce } from './execution-nonce.js'
 import { InvocationContext } from './invocation-context.js'
 import { KernelReceipt } from './kernel-receipt.js'
 import { MAXIMUM_PARAMETERS_BYTES, MAXIMUM_RECEIPT_TEXT_BYTES } from './limits.js'
+import { ToolOutput } from './tool-outcome.js'
 import { ToolCallRequest } from './tool-call.js'
 
 export const PreflightCallRequest = object({ context: InvocationContext, request: ToolCallRequest })
@@ -35,20 +38,25 @@ export type CallCredentials = Infer<typeof CallCredentials>
 
 export const StartCallRequest = object({
   arguments: json({ maxBytes: MAXIMUM_PARAMETERS_BYTES }),
-  context: InvocationContext,
+  /** Null: as it was when the call was reserved. */
+  context: nullable(InvocationContext),
   credentials: CallCredentials,
   executionNonce: SignedExecutionNonce,
 })
 export type StartCallRequest = Infer<typeof StartCallRequest>
 
+/** What an executor reports, under the authorization that it answers. */
+export const ReportCallRequest = object({ authorization: CallerAuthorization, report: CallerReport })
+export type ReportCallRequest = Infer<typeof ReportCallRequest>
+
 const word = text({ minBytes: 1, maxBytes: 64 })
 
 /** What the kernel decided, and where the operation stands now. */
-export const CallAnswer = object({
+const answer = {
   /** The check that refused and its code; null where none did. */
   check: nullable(word),
   code: nullable(word),
-  /** True in no answer of a preflight or a reserve: who holds one still has to start. */
+  /** True where an authorization is in the answer that its executor may claim now; an answer alone permits nothing. */
   executionAuthorized: boolean(),
   executionNonce: nullable(SignedExecutionNonce),
   operationId: nullable(digest()),
@@ -56,5 +64,15 @@ export const CallAnswer = object({
   receipt: nullable(KernelReceipt),
   state: nullable(word),
   verdict: oneOf('allow', 'deny'),
-})
+}
+
+export const CallAnswer = object(answer)
 export type CallAnswer = Infer<typeof CallAnswer>
+
+/** A start with what its executor may act on: the same bytes every time; null where nothing was committed. */
+export const StartAnswer = object({ ...answer, authorization: nullable(CallerAuthorization) })
+export type StartAnswer = Infer<typeof StartAnswer>
+
+/** A report with what it delivered; null where guards withhold it, or nothing was taken. */
+export const ReportAnswer = object({ ...answer, output: nullable(ToolOutput) })
+export type ReportAnswer = Infer<typeof ReportAnswer>

@@ -30,7 +30,10 @@ const positive = integer({ min: 1, max: MAXIMUM_INTEGER })
 const URI_PREFIX = 'sha256:'
 
 /** One value: whoever reports reports it whole. */
-const ToolOutput = tagged('kind', { value: object({ value: json({ maxBytes: MAXIMUM_TOOL_OUTPUT_BYTES }) }) })
+export const ToolOutput = tagged('kind', {
+  value: object({ value: json({ maxBytes: MAXIMUM_TOOL_OUTPUT_BYTES }) }),
+})
+export type ToolOutput = Infer<typeof ToolOutput>
 
 /** The bounds under which the output was taken; a value is one chunk. */
 export const StreamLimits = object({

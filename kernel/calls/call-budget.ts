@@ -151,3 +151,27 @@ export function reverseHold(move: SqliteMove, holdId: string): void {
     move.budgets.apply(`${id}:reverse`, { kind: 'reverse', holdId: id, units })
   }
 }
+
+/**
+ * Ends a whole hold after its call was delivered, and with it the one under a ceiling, which holds no units. The
+ * invocation stays counted.
+ * @param spent the real cost, null for all that is held; null as a whole where nothing is captured.
+ */
+export function endHold(
+  move: SqliteMove,
+  holdId: string,
+  spent: { readonly realizedUnits: number | null } | null,
+): void {
+  for (const id of [holdId, ceilingHoldId(holdId)]) {
+    const hold = move.budgets.hold(id)
+    if (hold === undefined && id !== holdId) continue
+    const exposedUnits = hold?.remainingUnits ?? 0
+    const realizedUnits = id === holdId ? (spent?.realizedUnits ?? exposedUnits) : 0
+    if (spent === null)
+      move.budgets.apply(`${id}:release`, { kind: 'release', holdId: id, units: exposedUnits })
+    else {
+      const event = { exposedUnits, holdId: id, kind: 'reconcile', realizedUnits } as const
+      move.budgets.apply(`${id}:reconcile`, event)
+    }
+  }
+}

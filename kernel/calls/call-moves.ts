@@ -12,10 +12,10 @@ import {
   verifyNonce,
   type VerifiedNonce,
 } from '../../protocol/execution-nonce.js'
-import { assertFollows, contextDigest } from '../../protocol/invocation-context.js'
+import { assertFollows, contextDigest, type InvocationContext } from '../../protocol/invocation-context.js'
 import { valueHash } from '../../protocol/kernel-receipt.js'
 import { type CallBudget, heldBudget, judgedBudget, takenBudget } from './call-budget.js'
-import { callRefusal, type CallRefusal, DURABLE_ADMISSION_FAILED } from './call-refusal.js'
+import { callRefusal, type CallRefusal, DURABLE_ADMISSION_FAILED, otherArguments } from './call-refusal.js'
 import type {
   CallCommand,
   CallDecision,
@@ -24,9 +24,12 @@ import type {
   StartCallCommand,
 } from './call-store.js'
 import { type CallAuthority, type CallEvaluation, evaluateCall } from './evaluate-call.js'
+import { assertRecoverable, assertSamePin } from '../delivery/caller-pin.js'
+import { callerAttemptOf } from '../delivery/dispatch-authorization.js'
+import { captureCall, unpinned } from '../delivery/start-moves.js'
 import * as rules from '../operation/move-rules.js'
 import { type AdmissionOperation, toolCallOf } from '../operation/operation.js'
-import { begin, preparedOf, stepsTo, walk } from '../operation/operation-walk.js'
+import { begin, preparedOf, type Step, stepsTo, walk } from '../operation/operation-walk.js'
 import { endParticipants } from '../operation/participants.js'
 import { logRefusal } from '../log/receipt-log.js'
 import { callSubject } from '../log/receipt-subject.js'
@@ -36,10 +39,11 @@ import { nonceBindingOf, type ToolCallTerms } from './tool-call-terms.js'
 
 /** @throws BrokerError `request_binding_mismatch` for an id that another request has. */
 export function preflightCall(move: SqliteMove, command: PreflightCommand): CallDecision {
-  const { context, request, sealed, terms } = command
+  const { context, policy, request, sealed, terms } = command
   const known = ownRequest(move, command, terms.binding)
   if (known !== undefined) return standing(move, rules.sameOperation(known, terms.binding.operation_id))
   rules.assertClock(move)
+  assertRecoverable(policy)
   const evaluation = evaluate(move, command, judgedBudget(move, request.id))
   if (evaluation.verdict === 'deny') return denied(move, command, { evaluation, operation: null })
   const operation = preparedCall(move, command)
@@ -70,6 +74,7 @@ export function reserveCall(move: SqliteMove, command: ReserveCallCommand): Call
   assertIssued(terms, nonce)
   if (operation.state !== 'prepared') return standing(move, operation)
   rules.assertClock(move)
+  assertRecoverable(policy)
   rules.assertOwned(operation, move)
   const verified = verifiedNonce(move, command, operation)
   assertContext(move, command, operation)
@@ -79,36 +84,44 @@ export function reserveCall(move: SqliteMove, command: ReserveCallCommand): Call
   const bootEnd = bootEndOf(move, verified)
   move.nonces.reserve(verified, { bootEnd, capacity: policy.nonceCapacity, issuer: policy.nonceIssuer })
   move.contexts.append(operation.operationId, context)
-  const steps = [
+  const steps: Step[] = [
+    ...attemptSteps(operation),
     { attach: { budget_hold_id: budget.holdId as string }, to: 'budget_authorized' },
     { attach: { execution_nonce_id: nonce.nonce.nonce_id }, to: 'ready_to_dispatch' },
-  ] as const
+  ]
   return standing(move, walk(move, operation, steps, { cause: 'reserved', evidence: evaluation.evidence }))
 }
 
+/** An attempt is announced to a pinned executor alone. */
+function attemptSteps(operation: AdmissionOperation): Step[] {
+  const { executor, serverId } = toolCallOf(operation).terms
+  if (executor === null) return []
+  const broker_attempt = callerAttemptOf(operation.operationId, { executor, serverId })
+  return [{ attach: { broker_attempt }, to: 'broker_attempt_registered' }]
+}
+
 /**
- * Judges a start as the reserve was judged, against what lives now. It captures nothing yet: a call is delivered to a
- * pinned executor, and this kernel pins none.
- * @throws BrokerError `operation_state` with the state found and the next step, the nonce's own codes,
- * `request_binding_mismatch` for other arguments, `context_stale`, `executor_unpinned`.
+ * Judges a start as the reserve was judged, against what lives now, and captures it for the pinned executor.
+ * @throws BrokerError `operation_state` with the state found and the next step, `executor_changed`, the nonce's own
+ * codes, `request_binding_mismatch` for other arguments, `context_stale`, `executor_unpinned`.
  */
 export function startCall(move: SqliteMove, command: StartCallCommand): CallDecision {
   const { credentials, policy } = command
   const operation = rules.assertFound(move.operations.find(command.operationId))
   rules.assertState(operation, 'ready_to_dispatch', NEXT_OF_START[operation.state] ?? 'inspect it')
-  move.nonces.reserved(verifiedNonce(move, command, operation), policy.nonceIssuer)
+  assertSamePin(operation, policy)
+  const reserved = move.nonces.reserved(verifiedNonce(move, command, operation), policy.nonceIssuer)
   if (valueHash(command.arguments) !== toolCallOf(operation).terms.parameterHash)
-    throw otherArguments(operation)
-  assertContext(move, command, operation)
+    throw otherArguments(operation.operationId)
+  const judged = { ...command, context: command.context ?? contextOf(move, operation) }
+  assertContext(move, judged, operation)
   rules.assertClock(move)
+  assertRecoverable(policy)
   const budget = heldBudget(move, operation.attachments.budget_hold_id as string)
-  const evaluation = evaluate(move, command, budget, Object.keys(credentials))
-  if (evaluation.verdict === 'deny') return denied(move, command, { evaluation, operation })
-  throw new BrokerError(
-    'executor_unpinned',
-    `start of ${operation.operationId} refused: expected a pinned executor to deliver to, got none; the operation is unchanged`,
-    { operationId: operation.operationId, outcome: 'not_started' },
-  )
+  const evaluation = evaluate(move, judged, budget, Object.keys(credentials))
+  if (evaluation.verdict === 'deny') return denied(move, judged, { evaluation, operation })
+  if (policy.executor === null) throw unpinned(operation)
+  return captureCall(move, judged, { evaluation, operation, reserved })
 }
 
 const NEXT_OF_START: Partial<Record<AdmissionState, string>> = {
@@ -119,14 +132,18 @@ const NEXT_OF_START: Partial<Record<AdmissionState, string>> = {
   awaiting_caller_report: 'it was started: its executor reports the original operation',
 }
 
-/** The operation of a request id, if it is this agent's. */
+/** The operation of a request id, if it is this agent's, under the pin that it was admitted for. */
 function ownRequest(
   move: SqliteMove,
-  { agentId }: CallCommand,
+  { agentId, policy }: CallCommand,
   { request_id, request_namespace_digest }: ToolCallTerms['binding'],
 ): AdmissionOperation | undefined {
   const known = move.operations.ofRequest(request_namespace_digest, request_id)
-  if (known === undefined || known.callerPublicKey === agentId) return known
+  if (known === undefined) return undefined
+  if (known.callerPublicKey === agentId) {
+    if (known.call.kind === 'tool_call') assertSamePin(known, policy)
+    return known
+  }
   throw new BrokerError(
     'request_binding_mismatch',
     'request_binding_mismatch: call refused: expected an id that is not used yet, got that of another request',
@@ -182,7 +199,7 @@ function assertIssued({ executionNonce }: ToolCallTerms, presented: SignedExecut
 
 function verifiedNonce(
   move: SqliteMove,
-  { nonce, policy, request }: CallCommand & { readonly nonce: SignedExecutionNonce },
+  { nonce, policy, request }: Omit<CallCommand, 'context'> & { readonly nonce: SignedExecutionNonce },
   { operationId }: AdmissionOperation,
 ): VerifiedNonce {
   const boundTo = nonceBindingOf(request)
@@ -196,11 +213,16 @@ function verifiedNonce(
 
 function assertContext(
   move: SqliteMove,
-  { context }: CallCommand,
+  { context }: Pick<CallCommand, 'context'>,
   { operationId }: AdmissionOperation,
 ): void {
   const earlier = move.contexts.last(operationId)
   if (earlier !== undefined) assertFollows(context, earlier)
+}
+
+/** The context under which an operation was judged last. */
+function contextOf(move: SqliteMove, { operationId }: AdmissionOperation): InvocationContext {
+  return rules.assertFound(move.contexts.last(operationId))
 }
 
 interface Judged {
@@ -246,12 +268,4 @@ function standing(move: SqliteMove, operation: AdmissionOperation): CallDecision
   const why = operation.lastError ?? 'it was taken back before its start'
   const sentence = `${DURABLE_ADMISSION_FAILED}operation ${operationId} has ended as ${operation.state}: ${why}`
   return { operation, receipt, refusal: callRefusal('admission', 'operation_state', sentence) }
-}
-
-function otherArguments({ operationId }: AdmissionOperation): BrokerError {
-  return new BrokerError(
-    'request_binding_mismatch',
-    `request_binding_mismatch: start of ${operationId} refused: expected the arguments that were reserved, got others; the original is unchanged`,
-    { operationId, outcome: 'not_started' },
-  )
 }

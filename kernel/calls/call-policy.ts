@@ -1,7 +1,9 @@
 // Owns: which tool calls a kernel admits at all: whose tokens it believes, which tools it knows, which guards it asks.
 // Must never: know a tool that nobody registered: a kernel that was told nothing refuses every call by its target.
 // Source: the trusted issuers and registered targets of the kernel's call surface.
+import type { CallerExecutor } from '../../protocol/caller-authorization.js'
 import type { PublicKey } from '../../protocol/keys.js'
+import { pinnedExecutor } from '../delivery/caller-pin.js'
 import type { CallPolicy } from './call-store.js'
 import type { CallGuard } from './evaluate-call.js'
 import type { KernelParts } from '../kernel-context.js'
@@ -16,10 +18,14 @@ export interface ToolCallSettings {
 
 export function callPolicyOf(
   { config, keys }: Pick<KernelParts, 'config' | 'keys'>,
-  { guards = [], issuers = [], targets }: ToolCallSettings = { targets: [] },
+  { guards = [], issuers = [], targets: given }: ToolCallSettings = { targets: [] },
+  executor: CallerExecutor | null = pinnedExecutor(config),
 ): CallPolicy {
+  const targets = [...given, ...(config.callerDelivery?.tools ?? [])]
   return {
+    executor,
     guards,
+    isDurable: config.durableMode !== 'off',
     isTarget: (serverId, toolName) =>
       targets.some(target => target.serverId === serverId && target.toolName === toolName),
     issuers: [keys.issuer.publicKey, ...issuers],

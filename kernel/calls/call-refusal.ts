@@ -2,11 +2,14 @@
 // Must never: swallow a fault: only what a check says of the request becomes a value, everything else is thrown on.
 // Source: the order of checks of the kernel's call surface; "refusals are values, faults are thrown".
 import type { ErrorCode } from '../../protocol/error-codes.js'
-import { isBrokerError } from '../../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../../protocol/errors.js'
 import { KERNEL_GUARD } from '../../protocol/kernel-receipt.js'
 import { saysOfMachine } from '../fault-fields.js'
 
-/** The checks of a call in their order. `admission` is the durable operation itself: its identity, state, nonce, context. */
+/**
+ * The checks of a call in their order. `admission` is the durable operation itself: its identity, state, nonce, context;
+ * `output` is what was delivered.
+ */
 export const CALL_CHECKS = [
   'admission',
   'token',
@@ -20,6 +23,7 @@ export const CALL_CHECKS = [
   'budget',
   'approval',
   'guard',
+  'output',
 ] as const
 export type CallCheck = (typeof CALL_CHECKS)[number]
 
@@ -58,6 +62,15 @@ export function refusalOfError(check: CallCheck, error: unknown): CallRefusal {
   if (!isBrokerError(error) || saysOfMachine(error)) throw error
   const reason = check === 'admission' ? `${DURABLE_ADMISSION_FAILED}${error.message}` : error.message
   return callRefusal(check, error.code, reason)
+}
+
+/** A start with other arguments than its reserve. */
+export function otherArguments(operationId: string): BrokerError {
+  return new BrokerError(
+    'request_binding_mismatch',
+    `request_binding_mismatch: start of ${operationId} refused: expected the arguments that were reserved, got others; the original is unchanged`,
+    { operationId, outcome: 'not_started' },
+  )
 }
 
 export function isRefusal(value: unknown): value is CallRefusal {

@@ -3,8 +3,17 @@
 // Source: the admission operation of a caller-delivered tool call; ids of budget holds.
 import { bindOperation, OperationBinding } from '../../protocol/admission-operation.js'
 import type { ParticipantRequirements } from '../../protocol/admission-requirements.js'
+import { CallerExecutor } from '../../protocol/caller-authorization.js'
 import { capabilityTokenHash } from '../../protocol/capability-token.js'
-import { digest, encode, type Infer, identifier, object, publicKeyHex } from '../../protocol/codec.js'
+import {
+  digest,
+  encode,
+  type Infer,
+  identifier,
+  nullable,
+  object,
+  publicKeyHex,
+} from '../../protocol/codec.js'
 import { domainDigestHex } from '../../protocol/digest.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { type NonceBinding, SignedExecutionNonce } from '../../protocol/execution-nonce.js'
@@ -18,17 +27,17 @@ import { POLICY_HASH } from '../policy.js'
  * A call that an executor carries out needs a hold and a nonce. An attempt is announced to a pinned executor alone, so
  * that pinning one later adopts none of the operations that were admitted without.
  */
-const TOOL_CALL_REQUIREMENTS: ParticipantRequirements = {
+const requirementsUnder = (executor: CallerExecutor | null): ParticipantRequirements => ({
   approval: false,
   authorization_consumption: false,
-  broker_attempt: false,
+  broker_attempt: executor !== null,
   budget_capture: true,
   execution_nonce: true,
   obligation: false,
   observation_attempt_zero: false,
   outcome_eligibility: false,
   payment: false,
-}
+})
 
 export const ToolCallTerms = object({
   /** Key of the agent that asked: the subject of its token. */
@@ -37,6 +46,8 @@ export const ToolCallTerms = object({
   capabilityExpiresAt: UnixSeconds,
   /** Issued by the preflight; reserved by nothing but the reserve. */
   executionNonce: SignedExecutionNonce,
+  /** To whom it is delivered, as it was pinned then; null where nobody was. */
+  executor: nullable(CallerExecutor),
   parameterHash: digest(),
   serverId: identifier(),
   toolName: identifier(),
@@ -53,6 +64,7 @@ export interface Coordinator {
 export function bindCall(
   request: ToolCallRequest,
   { authorityId, tenantScope }: Coordinator,
+  executor: CallerExecutor | null,
 ): OperationBinding {
   const { capability_token: token, id, params } = request
   return bindOperation({
@@ -65,7 +77,7 @@ export function bindCall(
     request: {
       action_parameter_hash: valueHash(params),
       immutable_request_hash: domainDigestHex('chio.kernel-tool-call.v1', encode(ToolCallRequest, request)),
-      participant_requirements: TOOL_CALL_REQUIREMENTS,
+      participant_requirements: requirementsUnder(executor),
     },
     requestId: id,
     tenantId: tenantScope,
@@ -83,6 +95,11 @@ export function nonceBindingOf(request: ToolCallRequest): NonceBinding {
     tool_name: tool,
     tool_server: server_id,
   }
+}
+
+/** One attempt an operation: whoever knows the operation knows its name. */
+export function callerAttemptId(operationId: string): string {
+  return `caller-attempt-${domainDigestHex('chio.kernel-caller-attempt.v1', Buffer.from(operationId, 'utf8'))}`
 }
 
 /** What may follow the name of a hold: the one under a ceiling, and the events of both. */

@@ -1,22 +1,26 @@
-// Owns: the tool-call API of the kernel: preflight, reserve with its nonce, start with credentials, reconcile. Every
-// refusal is an answer with a signed receipt; faults are thrown.
+// Owns: the tool-call API of the kernel: preflight, reserve with its nonce, start with credentials, the report that ends
+// it. Every refusal is an answer with a signed receipt; faults are thrown.
 // Must never: take the agent's key from its request, or answer that anything may be executed before a start has committed.
 // Source: the caller API of the kernel (preflight -> refreshed context -> reserve -> start).
 import { requestNamespaceDigest } from '../../protocol/admission-operation.js'
 import { type AdmissionState, isTerminalState } from '../../protocol/admission-states.js'
 import { unixSeconds } from '../../protocol/clock.js'
 import { BrokerError } from '../../protocol/errors.js'
+import type { InvocationContext } from '../../protocol/invocation-context.js'
 import type { PublicKey } from '../../protocol/keys.js'
 import type { ToolCallRequest } from '../../protocol/tool-call.js'
 import type {
   CallAnswer,
   PreflightCallRequest,
+  ReportAnswer,
+  ReportCallRequest,
   ReserveCallRequest,
+  StartAnswer,
   StartCallRequest,
 } from '../../protocol/tool-call-rpc.js'
 import { type CallRefusal, refusalOfError } from './call-refusal.js'
 import type { CallCommand, CallDecision } from './call-store.js'
-import { ownOperation } from '../operation/find-operation.js'
+import { Deliveries } from '../delivery/deliveries.js'
 import type { Caller, KernelContext } from '../kernel-context.js'
 import { mintBoundNonce } from '../mint.js'
 import { type AdmissionOperation, toolCallOf } from '../operation/operation.js'
@@ -28,7 +32,7 @@ import { bindCall, nonceBindingOf } from './tool-call-terms.js'
 
 /** What was asked, as far as it is known when it is refused. */
 interface Asked {
-  readonly agentId: PublicKey
+  readonly agentId: string | null
   readonly requestId: string
   readonly request: ToolCallRequest | null
 }
@@ -36,17 +40,20 @@ interface Asked {
 export class ToolCalls {
   readonly #context: KernelContext
   readonly #settlement: Settlement
+  readonly #deliveries: Deliveries
 
   constructor(context: KernelContext, settlement: Settlement) {
     this.#context = context
     this.#settlement = settlement
+    this.#deliveries = new Deliveries(context)
   }
 
   /** Judges a call and issues the nonce of its operation. It authorizes nothing. */
   async preflight(caller: Caller, { context, request }: PreflightCallRequest): Promise<CallAnswer> {
     const agentId = agentOf(caller)
-    return this.#decide({ agentId, request, requestId: request.id }, async () => {
-      const binding = bindCall(request, this.#context.config)
+    return this.#answer({ agentId, request, requestId: request.id }, async () => {
+      const { executor } = this.#context.callPolicy
+      const binding = bindCall(request, this.#context.config, executor)
       const { operation_id: operationId } = binding
       const boundTo = nonceBindingOf(request)
       const now = unixSeconds(this.#context.clock)
@@ -55,6 +62,7 @@ export class ToolCalls {
         binding,
         capabilityExpiresAt: request.capability_token.expires_at,
         executionNonce: mintBoundNonce(this.#context, { boundTo, operationId }, now),
+        executor,
         parameterHash: boundTo.parameter_hash,
         serverId: request.server_id,
         toolName: request.tool,
@@ -74,58 +82,80 @@ export class ToolCalls {
     { context, executionNonce, request }: ReserveCallRequest,
   ): Promise<CallAnswer> {
     const agentId = agentOf(caller)
-    return this.#decide({ agentId, request, requestId: request.id }, async () => {
+    return this.#answer({ agentId, request, requestId: request.id }, async () => {
       if (executionNonce === null) throw withoutNonce()
       return this.#context.store.calls.reserveCall({
         ...this.#command(agentId, context, request),
-        binding: bindCall(request, this.#context.config),
+        binding: bindCall(request, this.#context.config, this.#context.callPolicy.executor),
         nonce: executionNonce,
       })
     })
   }
 
-  /** The reserved call by its nonce, with the arguments and credentials that are presented now. */
-  async start(caller: Caller, start: StartCallRequest): Promise<CallAnswer> {
-    const agentId = agentOf(caller)
-    const { request_id: requestId } = start.executionNonce.nonce.bound_to
+  /** Preflight and reserve at once, for a host that reads no information-flow context. */
+  async reserveCall(caller: Caller, request: ToolCallRequest): Promise<CallAnswer> {
+    const context = contextWithoutFlow(request)
+    const judged = await this.preflight(caller, { context, request })
+    const { executionNonce } = judged
+    return executionNonce === null ? judged : this.reserve(caller, { context, executionNonce, request })
+  }
+
+  /**
+   * The reserved call by its nonce, with the arguments and credentials that are presented now. A committed one is
+   * answered with the authorization that was signed, and nothing is asked of it anew.
+   * @param caller null: whoever holds this kernel asks in its own process, for the agent that the nonce names.
+   */
+  async start(caller: Caller | null, start: StartCallRequest): Promise<StartAnswer> {
+    const { request_id: requestId, subject_id: subjectId } = start.executionNonce.nonce.bound_to
+    const agentId = caller === null ? subjectId : agentOf(caller)
     const operation = await this.#find(agentId, requestId)
     const request = operation === undefined ? null : await this.#retained(operation)
-    return this.#decide({ agentId, request, requestId }, async () => {
+    const decision = await this.#decide({ agentId, request, requestId }, async () => {
       if (operation === undefined || request === null) throw unknownCall()
+      if (operation.commit !== null) return this.#deliveries.startedBefore(operation, start)
       if (operation.state === 'ready_to_dispatch') await judgeSharing(this.#context, operation)
-      return this.#context.store.calls.startCall({
-        ...this.#command(agentId, start.context, request),
+      const captured = await this.#context.store.calls.startCall({
+        agentId,
         arguments: start.arguments,
+        context: start.context,
         credentials: start.credentials,
         nonce: start.executionNonce,
         operationId: operation.operationId,
+        policy: this.#context.callPolicy,
+        request,
       })
+      return captured.refusal === null ? this.#deliveries.authorize(operation) : captured
     })
+    return startAnswerOf(decision, this.#context.clock.unixMs())
   }
 
-  /** Ends a started call by the report of its executor; there is none before one is pinned. */
-  async reconcile(caller: Caller, { operationId }: { readonly operationId: string }): Promise<CallAnswer> {
-    const agentId = agentOf(caller)
-    const operation = await ownOperation(this.#context, caller, operationId)
-    toolCallOf(operation)
-    const request = await this.#retained(operation)
-    const { request_id: requestId } = operation.binding
-    return this.#decide({ agentId, request, requestId }, async () => {
-      throw notReported(operation)
-    })
+  /**
+   * Ends a started call by the signed report of its executor. The same report again has the same receipt.
+   * @param caller null: whoever holds this kernel asks in its own process, for any agent.
+   */
+  async reconcile(caller: Caller | null, reported: ReportCallRequest): Promise<ReportAnswer> {
+    const { request_id: requestId } = reported.authorization.authorization.invocation
+    const agentId = caller === null ? null : agentOf(caller)
+    const operation = await this.#find(agentId, requestId)
+    const request = operation === undefined ? null : await this.#retained(operation)
+    const owner = agentId ?? operation?.callerPublicKey ?? null
+    const decision = await this.#decide({ agentId: owner, request, requestId }, () =>
+      this.#deliveries.report(operation, reported),
+    )
+    return { ...answerOf(decision), output: decision.output ?? null }
   }
 
   #command(agentId: string, context: CallCommand['context'], request: ToolCallRequest): CallCommand {
     return { agentId, context, policy: this.#context.callPolicy, request }
   }
 
-  /** This agent's tool call of a request id. */
-  async #find(agentId: string, requestId: string): Promise<AdmissionOperation | undefined> {
+  /** The tool call of a request id, if it is this agent's. */
+  async #find(agentId: string | null, requestId: string): Promise<AdmissionOperation | undefined> {
     const { authorityId, tenantScope } = this.#context.config
     const namespace = requestNamespaceDigest(tenantScope, authorityId)
     const operation = await this.#context.store.findRequest(namespace, requestId)
-    const isOwn = operation?.callerPublicKey === agentId && operation.call.kind === 'tool_call'
-    return isOwn ? operation : undefined
+    if (operation?.call.kind !== 'tool_call') return undefined
+    return agentId === null || operation.callerPublicKey === agentId ? operation : undefined
   }
 
   async #retained({ operationId }: AdmissionOperation): Promise<ToolCallRequest | null> {
@@ -133,19 +163,23 @@ export class ToolCalls {
     return sealed === undefined ? null : openCall(this.#context.keys.storage, operationId, sealed)
   }
 
-  async #decide(asked: Asked, act: () => Promise<CallDecision>): Promise<CallAnswer> {
+  async #answer(asked: Asked, act: () => Promise<CallDecision>): Promise<CallAnswer> {
+    return answerOf(await this.#decide(asked, act))
+  }
+
+  async #decide(asked: Asked, act: () => Promise<CallDecision>): Promise<CallDecision> {
     const decision = await act().catch(async (error: unknown) =>
       this.#refused(asked, refusalOfError('admission', error)),
     )
     const { operation } = decision
     if (operation !== null && isTerminalState(operation.state)) this.#settlement.forget(operation.operationId)
     else if (operation !== null) this.#settlement.schedule(operation)
-    return answerOf(decision)
+    return decision
   }
 
   /** What the operation itself refused changed nothing: only its receipt is written. */
   async #refused({ agentId, request, requestId }: Asked, refusal: CallRefusal): Promise<CallDecision> {
-    const operation = (await this.#find(agentId, requestId)) ?? null
+    const operation = agentId === null ? null : ((await this.#find(agentId, requestId)) ?? null)
     const receipt = await this.#context.store.receipts.refused({
       callerPublicKey: agentId,
       capabilityId: request?.capability_token.id ?? operation?.binding.capability_id ?? '',
@@ -167,6 +201,11 @@ function agentOf({ callerPublicKey }: Caller): PublicKey {
   )
 }
 
+/** One look at one session, which has no labels. */
+function contextWithoutFlow({ id }: ToolCallRequest): InvocationContext {
+  return { generation: 0, labels: [], schema: 'chio.invocation-context.v1', session_id: id }
+}
+
 /** The nonce is answered while it is good for something. */
 const NONCE_STATES: readonly AdmissionState[] = ['prepared', 'ready_to_dispatch']
 
@@ -185,6 +224,13 @@ function answerOf({ operation, receipt, refusal }: CallDecision): CallAnswer {
   }
 }
 
+function startAnswerOf(decision: CallDecision, nowUnixMs: number): StartAnswer {
+  const authorization = decision.authorization ?? null
+  const expiresAtUnixMs = authorization?.authorization.expires_at_unix_ms ?? 0
+  const isClaimable = decision.operation?.state === 'awaiting_caller_report' && nowUnixMs < expiresAtUnixMs
+  return { ...answerOf(decision), authorization, executionAuthorized: isClaimable }
+}
+
 function withoutNonce(): BrokerError {
   return new BrokerError(
     'execution_nonce_binding',
@@ -198,20 +244,5 @@ function unknownCall(): BrokerError {
     'operation_unknown',
     'start refused: expected a tool call of yours that was reserved with this nonce, got none; reserve it first',
     { outcome: 'not_started' },
-  )
-}
-
-function notReported({ operationId, state }: AdmissionOperation): BrokerError {
-  if (state === 'awaiting_caller_report') {
-    return new BrokerError(
-      'executor_unpinned',
-      `report of ${operationId} refused: expected a pinned executor whose report ends it, got none; the operation is unchanged`,
-      { operationId },
-    )
-  }
-  return new BrokerError(
-    'operation_state',
-    `report of ${operationId} refused: expected awaiting_caller_report, got ${state}; only a started call has a report`,
-    { operationId },
   )
 }

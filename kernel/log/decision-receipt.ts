@@ -49,6 +49,11 @@ export interface ReceiptMoment {
 /** Why an operation came to stand where it does, and what guards saw. */
 export interface DecisionReason {
   readonly cause: string
+  /** What an executor delivered: the content by digest, null where it is withheld, and who attests it. */
+  readonly delivery?: {
+    readonly contentHash: string | null
+    readonly metadata: { readonly [member: string]: JsonValue }
+  }
   readonly deniedBy?: string | undefined
   readonly evidence?: readonly GuardEvidence[] | undefined
 }
@@ -117,16 +122,21 @@ export function operationReceipt(
   const body = bodyOf(writer, moment, {
     action: actionOf(parameters),
     capability_id,
-    content_hash: outcome === undefined ? NO_CONTENT_HASH : valueHash(outcome),
+    content_hash: contentHashOf(outcome, reason),
     decision,
     metadata: {
       ...metadataOf(writer, operation.callerPublicKey),
       admission: { ...admissionOf(operation, moment) },
       ...recordMetadata(operation),
+      ...reason.delivery?.metadata,
       ...(outcome === undefined ? {} : { outcome }),
     },
   })
   return sign(writer, withEvidence({ ...body, ...named(tool) }, reason.evidence), moment)
+}
+
+function contentHashOf(outcome: JsonValue | undefined, { delivery }: DecisionReason): string {
+  return delivery?.contentHash ?? (outcome === undefined ? NO_CONTENT_HASH : valueHash(outcome))
 }
 
 /** The receipt of a refusal. */

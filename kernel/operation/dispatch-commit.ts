@@ -37,12 +37,16 @@ export function brokerAttemptOf({ binding, ids }: Announcement): ProviderAttempt
   }
 }
 
-export function dispatchCommitOf(operation: AdmissionOperation, moment: CommitMoment): DispatchCommit {
+export function dispatchCommitOf(
+  operation: AdmissionOperation,
+  revocationIds: readonly string[],
+  moment: CommitMoment,
+): DispatchCommit {
   return {
     captured: {
       authorityCommitIndex: moment.commitIndex,
       budgetCommitIndex: moment.commitIndex,
-      checkedRevocationSetDigest: revocationSetDigest(revocationIdsOf(operation)),
+      checkedRevocationSetDigest: revocationSetDigest(revocationIds),
       leaderEpoch: moment.ownerEpoch,
       revocationCommitIndex: moment.revocationIndex,
     },

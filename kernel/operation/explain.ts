@@ -5,6 +5,8 @@ import type { AdmissionState } from '../../protocol/admission-states.js'
 import { STATE_FACTS } from '../../protocol/admission-states.js'
 import type { OperationExplanation } from '../../protocol/operation-rpc.js'
 import { deadlineAfter } from '../../system/deadline.js'
+import { pinText } from '../delivery/caller-pin.js'
+import type { ToolCallTerms } from '../calls/tool-call-terms.js'
 import { readableOperation } from './find-operation.js'
 import type { Caller, KernelContext } from '../kernel-context.js'
 import type { AdmissionOperation } from './operation.js'
@@ -29,7 +31,7 @@ export async function explain(
     document: operationDocument(operation, await context.store.receipts.endIdOf(operation.operationId)),
     history,
     mover: STATE_FACTS[operation.state].owner,
-    next: NEXT[operation.state],
+    next: nextOf(operation),
     reconciliations,
     sharesArgumentsWith: sharing,
   }
@@ -37,6 +39,7 @@ export async function explain(
 }
 
 async function attemptText(context: KernelContext, operation: AdmissionOperation): Promise<string> {
+  if (operation.call.kind === 'tool_call') return executorText(operation, operation.call.terms)
   const { registration } = operation.call
   if (registration === null) return 'none: its registration was never signed, so the broker cannot know it'
   const { attemptId } = registration.ids
@@ -50,6 +53,14 @@ async function attemptText(context: KernelContext, operation: AdmissionOperation
   } catch {
     return `${attemptId}: the broker gave no answer that can be believed`
   }
+}
+
+/** An executor is asked for nothing: it reports what it did. */
+function executorText({ attachments }: AdmissionOperation, { executor }: ToolCallTerms): string {
+  const { broker_attempt: attempt } = attachments
+  if (executor === null) return 'none: no executor was pinned when it was admitted'
+  if (attempt === undefined) return `none yet: it would be of ${pinText(executor)}`
+  return `${attempt.attempt_id}: of ${pinText(executor)}, whose ledger says whether it was claimed`
 }
 
 /** Captured or not, and which record says so. */
@@ -66,8 +77,24 @@ function captureText(operation: AdmissionOperation): string {
     : `held and not captured: ${hold}; it is given back unless the operation starts`
 }
 
+function nextOf({ call, state }: AdmissionOperation): string {
+  return (call.kind === 'tool_call' ? NEXT_OF_CALL[state] : undefined) ?? NEXT[state]
+}
+
 const REVERSIBLE = 'repeat the run, or take it back: chio operation cancel'
 const SETTLING = "wait: its kernel asks the broker and ends it by the broker's record"
+
+/** Where a call of an executor differs. */
+const NEXT_OF_CALL: Partial<Record<AdmissionState, string>> = {
+  awaiting_caller_report:
+    'its executor still has to report: execute it again there, which repeats what is retained, and bring that report; where its ledger says unknown, look at the resource and state what you found: chio operation reconcile',
+  completed: 'nothing: it is done; the same report again gets the same answer',
+  denied_after_delivery:
+    'its executor acted and the output is kept from you; look at the resource before you run anything again',
+  dispatch_committed: 'start it again: the same start gets its signed authorization',
+  outcome_unknown_after_dispatch:
+    'look at the resource, never run it again before that, and state what you found: chio operation reconcile',
+}
 
 /** What to do, for every state. A new one does not compile before it has its sentence. */
 const NEXT: Readonly<Record<AdmissionState, string>> = {

@@ -1,7 +1,7 @@
 // Owns: what the kernel says of an operation: where it stands, who moves it next, when it settles.
 // Must never: show a body, a proof or a capability.
 // Source: the operation view of the kernel's host socket.
-import { isTerminalState } from '../../protocol/admission-states.js'
+import { type AdmissionState, isTerminalState } from '../../protocol/admission-states.js'
 import type { OperationView } from '../../protocol/kernel-rpc.js'
 import type { AdmissionOperation } from './operation.js'
 import type { WaitReason } from '../settling/settle-operation.js'
@@ -20,6 +20,16 @@ const WAITS: Record<WaitReason, string> = {
   release_refused:
     "waiting: the broker refused the kernel's release; see that both clocks agree and that it pins this kernel's authority key; asked again",
   record_refused: "waiting: the broker's record was refused; compare the stores of kernel and broker",
+}
+
+/** Of a call that an executor carries out. */
+const DELIVERED: Partial<Record<AdmissionState, string>> = {
+  awaiting_caller_report: "awaits its executor's report, however late; the kernel asks nobody for it",
+  completed: "settled by its executor's report",
+  denied_after_delivery: "settled by its executor's report, whose output is withheld",
+  dispatch_committed: 'captured; its kernel signs what its executor may act on',
+  finalizing: 'reported; its kernel ends it',
+  outcome_unknown_after_dispatch: 'settled without a report: its executor is pinned no more',
 }
 
 export function operationView(
@@ -46,7 +56,9 @@ export function operationView(
 }
 
 function settlementText(operation: AdmissionOperation, reason: WaitReason | null): string {
-  const { commit, state } = operation
+  const { call, commit, state } = operation
+  const delivered = call.kind === 'tool_call' ? DELIVERED[state] : undefined
+  if (delivered !== undefined) return delivered
   if (isTerminalState(state)) {
     return operation.call.record === null
       ? 'settled without a record: nothing was sent'

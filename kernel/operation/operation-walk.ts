@@ -12,6 +12,7 @@ import type { AdmissionState } from '../../protocol/admission-states.js'
 import { BrokerError } from '../../protocol/errors.js'
 import type { BrokerRecord } from '../../protocol/kernel-rpc.js'
 import type { AttemptRegistration } from '../../protocol/registration.js'
+import { callerAttemptId } from '../calls/tool-call-terms.js'
 import * as rules from './move-rules.js'
 import type { DecisionReason } from '../log/decision-receipt.js'
 import type { AdmissionOperation, DispatchCommit, OperationCall, Reservation } from './operation.js'
@@ -70,10 +71,15 @@ function askedIn(call: OperationCall): Pick<AdmissionOperation, 'binding' | 'cal
 export function begin(move: SqliteMove, operation: AdmissionOperation): void {
   assertConsistent(operation)
   move.operations.insert(operation)
-  const { call } = operation
-  move.index.insert(operation, call.kind === 'tool_call' ? null : call.reservation.ids.attemptId)
+  move.index.insert(operation, attemptIdOf(operation))
   const { operationId, state: to, version } = operation
   move.operations.recordHistory({ cause: 'asked', from: null, operationId, to, version })
+}
+
+/** Under which name its attempt is looked for; none where nobody carries it out. */
+function attemptIdOf({ call, operationId }: AdmissionOperation): string | null {
+  if (call.kind !== 'tool_call') return call.reservation.ids.attemptId
+  return call.terms.executor === null ? null : callerAttemptId(operationId)
 }
 
 /**

@@ -2,6 +2,9 @@
 // Must never: take back what may have been dispatched, or leave hanging what can be taken back.
 // Source: startup recovery of one operation; brokered operations are settled from the broker first.
 import { isBeforeDispatch } from '../../protocol/admission-states.js'
+import type { CallerExecutor } from '../../protocol/caller-authorization.js'
+import { isSamePin } from '../delivery/caller-pin.js'
+import { authorizeCall } from '../delivery/start-moves.js'
 import type { Recovered } from '../admission-store.js'
 import { type AdmissionOperation, brokeredCall } from '../operation/operation.js'
 import { note, stepsTo, walk } from '../operation/operation-walk.js'
@@ -11,14 +14,24 @@ import type { ToolCallTerms } from '../calls/tool-call-terms.js'
 
 /**
  * `adopt`: it lives on under the new owner. `compensate`: nothing of it can go on. `settle`: whoever may know what
- * happened is asked first, and until then it cannot be started.
+ * happened is asked first, and until then it cannot be started. `authorize`: a captured call whose executor was never
+ * told, and is pinned still. `abandon`: the same where another one is pinned, or none.
  */
-export type Recovery = 'adopt' | 'compensate' | 'settle'
+export type Recovery = 'abandon' | 'adopt' | 'authorize' | 'compensate' | 'settle'
 
-export function recoveryOf(operation: AdmissionOperation, nowUnixMs: number): Recovery {
-  const { state } = operation
+/** @param executor to whom the new owner delivers. */
+export function recoveryOf(
+  operation: AdmissionOperation,
+  nowUnixMs: number,
+  executor: CallerExecutor | null = null,
+): Recovery {
+  const { call, state } = operation
+  if (state === 'dispatch_committed' && call.kind === 'tool_call') {
+    const isPinned = executor !== null && isSamePin(call.terms.executor, executor)
+    return isPinned ? 'authorize' : 'abandon'
+  }
   if (!isBeforeDispatch(state)) return 'settle'
-  if (operation.call.kind === 'tool_call') return ofToolCall(operation.call.terms, state, nowUnixMs)
+  if (call.kind === 'tool_call') return ofToolCall(call.terms, state, nowUnixMs)
   if (state === 'ready_to_dispatch') return ofReady(operation, nowUnixMs)
   // People may still decide until the deadline of what was proposed to them.
   if (state === 'approval_required' || state === 'approval_reserved') {
@@ -44,19 +57,37 @@ function ofReady(operation: AdmissionOperation, nowUnixMs: number): Recovery {
   return registration === null ? 'compensate' : 'settle'
 }
 
-/** Adopts or compensates every open operation, in one commit. */
-export function recover(move: SqliteMove): Recovered {
-  const count = { adopt: 0, compensate: 0, settle: 0 }
+/** Decides every open operation, in one commit. @param executor to whom this owner delivers. */
+export function recover(move: SqliteMove, executor: CallerExecutor | null): Recovered {
+  const count = { abandon: 0, adopt: 0, authorize: 0, compensate: 0, settle: 0 }
   for (const operation of move.operations.open()) {
-    const recovery = recoveryOf(operation, move.nowUnixMs)
+    const recovery = recoveryOf(operation, move.nowUnixMs, executor)
     count[recovery] += 1
     if (recovery === 'adopt') adopt(move, operation)
+    if (recovery === 'authorize')
+      authorizeCall(move, { operationId: operation.operationId, policy: { executor } })
+    if (recovery === 'abandon') abandon(move, operation)
     if (recovery === 'compensate') {
       const cause = 'its kernel ended before it was ready, or its nonce expired meanwhile'
       endParticipants(move, walk(move, operation, stepsTo('compensated_before_dispatch'), { cause }))
     }
   }
-  return { adopted: count.adopt, compensated: count.compensate, left: count.settle }
+  return {
+    adopted: count.adopt,
+    authorized: count.authorize,
+    compensated: count.compensate,
+    left: count.settle,
+    unknown: count.abandon,
+  }
+}
+
+/** Nobody can report what nobody is pinned for. What was captured stays spent. */
+function abandon(move: SqliteMove, operation: AdmissionOperation): void {
+  const lastError = 'captured for an executor that is pinned no more, and never authorized'
+  walk(move, operation, stepsTo('outcome_unknown_after_dispatch'), {
+    cause: 'its executor is not pinned',
+    lastError,
+  })
 }
 
 function adopt(move: SqliteMove, operation: AdmissionOperation): void {

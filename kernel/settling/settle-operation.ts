@@ -8,6 +8,7 @@ import { DEFAULT_IPC_DEADLINE_MS } from '../../protocol/limits.js'
 import type { AttemptStatus } from '../../protocol/status.js'
 import { signAction } from '../authorize-registration.js'
 import type { RetainedAttempt, Unanswered } from './broker-records.js'
+import { Deliveries } from '../delivery/deliveries.js'
 import { deadlineAfter } from '../../system/deadline.js'
 import { faultFields } from '../fault-fields.js'
 import { finalize, retainedAttempt } from './finalize.js'
@@ -52,10 +53,17 @@ export async function settleOperation(context: KernelContext, operationId: strin
     : settleStarted(context, operation, attempt)
 }
 
-/** Before its start nobody else knows of it. A started one waits for its executor, who alone knows what happened. */
+/**
+ * Before its start nobody else knows of it. A captured one is authorized, a reported one ended; in between it waits for
+ * its executor, who alone knows what happened.
+ */
 async function settleToolCall(context: KernelContext, operation: AdmissionOperation): Promise<Settled> {
-  if (!isBeforeDispatch(operation.state)) return SETTLED
-  return compensate(context, operation, 'nonce expired before the start')
+  const { state } = operation
+  if (isBeforeDispatch(state)) return compensate(context, operation, 'nonce expired before the start')
+  const deliveries = new Deliveries(context)
+  if (state === 'dispatch_committed') await deliveries.authorize(operation)
+  if (state === 'finalizing') await deliveries.finish(operation)
+  return SETTLED
 }
 
 /** Not started: the attempt is released, so that the broker forgets it, and the hold is given back. */

@@ -4,6 +4,7 @@
 import { isBeforeDispatch } from '../../protocol/admission-states.js'
 import type { SignedExecutionNonce } from '../../protocol/execution-nonce.js'
 import type { AttemptStatus } from '../../protocol/status.js'
+import type { ToolCallTerms } from '../calls/tool-call-terms.js'
 import { type AdmissionOperation, brokeredCall } from '../operation/operation.js'
 import { PREPARED_LIFETIME_MS, SETTLEMENT_GRACE_MS } from '../policy.js'
 
@@ -26,7 +27,7 @@ function intervalOf(operation: AdmissionOperation): { fromUnixMs: number; interv
       intervalMs: (proposalDeadline - proposalCreatedAt) * MS_PER_SECOND,
     }
   }
-  if (operation.call.kind === 'tool_call') return ofNonce(operation.call.terms.executionNonce)
+  if (operation.call.kind === 'tool_call') return ofToolCall(operation, operation.call.terms)
   const { answer, request } = brokeredCall(operation).reservation
   if (operation.commit === null || isBeforeDispatch(operation.state)) {
     return ofNonce(answer.executionNonce)
@@ -35,6 +36,17 @@ function intervalOf(operation: AdmissionOperation): { fromUnixMs: number; interv
     fromUnixMs: operation.commit.startedAtUnixMs,
     intervalMs: PREPARED_LIFETIME_MS + request.timeoutMs + SETTLEMENT_GRACE_MS,
   }
+}
+
+/** Once it is captured or reported, what is left to do is this kernel's own. */
+function ofToolCall({ commit }: AdmissionOperation, { executionNonce }: ToolCallTerms) {
+  if (commit === null) return ofNonce(executionNonce)
+  return { fromUnixMs: commit.startedAtUnixMs, intervalMs: 0 }
+}
+
+/** Whether nothing is due before somebody else acts: an executor takes its time. */
+export function waitsForExecutor({ state }: AdmissionOperation): boolean {
+  return state === 'awaiting_caller_report'
 }
 
 function ofNonce({ nonce: { expires_at, issued_at } }: SignedExecutionNonce) {

@@ -8,7 +8,7 @@ import { faultFields } from '../fault-fields.js'
 import type { KernelContext } from '../kernel-context.js'
 import type { AdmissionOperation } from '../operation/operation.js'
 import { settleOperation, type WaitReason } from './settle-operation.js'
-import { dueInMs } from './settlement-deadline.js'
+import { dueInMs, waitsForExecutor } from './settlement-deadline.js'
 
 /** A machine that slept is noticed within this; nothing ticks while no operation is open. */
 const LONGEST_TIMER_MS = 250
@@ -55,6 +55,7 @@ export class Settlement {
 
   /** Notes when an open operation is due; the latest word counts. */
   schedule(operation: AdmissionOperation): void {
+    if (waitsForExecutor(operation)) return this.forget(operation.operationId)
     this.#at(operation.operationId, dueInMs(operation, this.#context.clock.unixMs()))
   }
 

@@ -8,6 +8,7 @@ import { AdministrationTables } from './administration-tables.js'
 import { BudgetTables } from './budget-tables.js'
 import { ApprovalTables } from './approval-tables.js'
 import { CapabilityTables } from './capability-tables.js'
+import { DeliveryTables } from './delivery-tables.js'
 import { ContextTables } from './context-tables.js'
 import { GrantTables } from './grant-tables.js'
 import { HoldTable } from './hold-table.js'
@@ -34,6 +35,7 @@ export class SqliteMove implements Moment {
   readonly budgets: BudgetTables
   readonly capabilities: CapabilityTables
   readonly contexts: ContextTables
+  readonly deliveries: DeliveryTables
   readonly approvals: ApprovalTables
   readonly grants: GrantTables
   readonly holds: HoldTable
@@ -58,6 +60,7 @@ export class SqliteMove implements Moment {
     this.budgets = new BudgetTables(tx, moment)
     this.capabilities = new CapabilityTables(tx, moment)
     this.contexts = new ContextTables(tx, moment)
+    this.deliveries = new DeliveryTables(tx)
     this.approvals = new ApprovalTables(tx, moment)
     this.grants = new GrantTables(tx, moment)
     this.holds = new HoldTable(tx, moment)

@@ -8,6 +8,7 @@ import { APPROVAL_SQL } from './approval-tables.js'
 import { CAPABILITY_SQL } from './capability-tables.js'
 import { CLOCK_SQL } from './clock-row.js'
 import { CONTEXT_SQL } from './context-tables.js'
+import { DELIVERY_SQL } from './delivery-tables.js'
 import { GRANT_SQL } from './grant-tables.js'
 import { HOLD_SQL } from './hold-table.js'
 import { NONCE_SQL } from './nonce-tables.js'
@@ -20,7 +21,7 @@ import { RECONCILIATION_SQL } from './reconciliation-table.js'
 
 export const KERNEL_STORE_SCHEMA: StoreSchema = {
   applicationId: 0x43_48_4b_01,
-  userVersion: 3,
+  userVersion: 4,
   schemaSql: [
     OWNER_SQL,
     CLOCK_SQL,
@@ -36,6 +37,7 @@ export const KERNEL_STORE_SCHEMA: StoreSchema = {
     OUTCOME_SQL,
     CAPABILITY_SQL,
     CONTEXT_SQL,
+    DELIVERY_SQL,
     RECEIPT_SQL,
   ].join(''),
 }

@@ -10,10 +10,12 @@ import { type ClockJudgement, type ClockReading, judgeClock } from '../trusted-c
 import { uuidV7 } from '../uuid-v7.js'
 import { AdministrationReads } from './administration-tables.js'
 import { readClock, writeClock } from './clock-row.js'
+import { DeliveryReads } from './delivery-tables.js'
 import { ApprovalReads } from './approval-tables.js'
 import { GrantReads } from './grant-tables.js'
 import { SqliteMove } from './move.js'
 import { OperationIndexReads } from './operation-index.js'
+import { OutcomeReads } from './outcome-tables.js'
 import { OperationReads } from './operation-tables.js'
 import { type Owner, passFence, takeOver } from './owner-table.js'
 import { ReconciliationReads } from './reconciliation-table.js'
@@ -49,9 +51,11 @@ export class SqliteAdmissionTables {
   readonly owner: Owner
   readonly administration: AdministrationReads
   readonly approvals: ApprovalReads
+  readonly deliveries: DeliveryReads
   readonly grants: GrantReads
   readonly index: OperationIndexReads
   readonly operations: OperationReads
+  readonly outcomes: OutcomeReads
   readonly receipts: ReceiptReads
   readonly reconciliations: ReconciliationReads
   readonly #store: Store
@@ -63,9 +67,11 @@ export class SqliteAdmissionTables {
     this.owner = owner
     this.administration = new AdministrationReads(store)
     this.approvals = new ApprovalReads(store)
+    this.deliveries = new DeliveryReads(store)
     this.grants = new GrantReads(store)
     this.index = new OperationIndexReads(store)
     this.operations = new OperationReads(store)
+    this.outcomes = new OutcomeReads(store)
     this.receipts = new ReceiptReads(store)
     this.reconciliations = new ReconciliationReads(store)
     this.#store = store

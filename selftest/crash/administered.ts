@@ -7,7 +7,7 @@ import { isBrokerError } from '../../protocol/errors.js'
 import { trialAdministrator } from '../trial-grant.js'
 import { correctActs, stateActs } from './record-acts.js'
 import { announceActs, approveActs } from './approval-acts.js'
-import { callActs, lookAtCall } from './call-acts.js'
+import { callActs } from './call-acts.js'
 import type { CrashWorld } from './crash-world.js'
 import type { CutpointRow } from './cutpoint.js'
 import { type Told, toldByError } from './told.js'
@@ -117,7 +117,6 @@ async function sealAfterRefusal(session: CrashWorld['session']): Promise<unknown
 function look(world: CrashWorld, name: string, by: Administrator): Promise<unknown> {
   const { session } = world
   const { broker, kernel } = session
-  if (name.startsWith('kernel.call_')) return lookAtCall(world, name)
   switch (name.split('.')[1]) {
     case 'credential_list':
       return by.credentials()

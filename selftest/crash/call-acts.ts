@@ -1,5 +1,5 @@
-// Owns the rows about tool calls: an agent's call that is prepared and made ready, the end of its token, and what only
-// looks. The steered kernel knows one tool, and no executor.
+// Owns the rows about tool calls: an agent's call that is prepared, made ready and delivered, and the end of its token.
+// The steered kernel knows one tool, and one executor.
 // Must never: take an answer for a record; where a call stands is asked of the kernel anew.
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -10,11 +10,11 @@ import { signingKey } from '../../protocol/keys.js'
 import type { ToolCallRequest } from '../../protocol/tool-call.js'
 import type { CallAnswer } from '../../protocol/tool-call-rpc.js'
 import type { CrashWorld } from './crash-world.js'
+import { reportActs, startActs } from './delivery-acts.js'
 
 /** The tool that the steered kernel admits calls of. */
 export const CRASH_TOOL = { serverId: 'crash', toolName: 'call' } as const
 const TOKEN_SECONDS = 3_600
-const NO_OPERATION = 'f'.repeat(64)
 
 export interface CallActs {
   readonly ask: () => Promise<unknown>
@@ -38,6 +38,14 @@ export async function callActs(world: CrashWorld, row: string, by: Administrator
       const ask = async () => allowed(await reserve(world, request, prepared))
       return { ask, isDone: standsAs('ready_to_dispatch') }
     }
+    case 'call_start':
+    case 'call_started':
+    case 'call_authorized':
+      return startActs(world, { ready: await readied(world, request), request })
+    case 'call_reconcile':
+    case 'call_returned':
+    case 'call_finished':
+      return reportActs(world, { ready: await readied(world, request), request })
     default:
       return {
         ask: async () => allowed(await preflight(world, request)),
@@ -46,20 +54,8 @@ export async function callActs(world: CrashWorld, row: string, by: Administrator
   }
 }
 
-/** What changes no call: a report of none, or a start that is denied. */
-export function lookAtCall(world: CrashWorld, row: string): Promise<unknown> {
-  if (!row.includes('.call_reconcile.')) return deniedStart(world)
-  return world.session.kernel.call('call_reconcile', { operationId: NO_OPERATION })
-}
-
-/** It presents what this kernel does not judge. */
-async function deniedStart(world: CrashWorld): Promise<unknown> {
-  const request = newCall(world)
-  const { executionNonce } = await reserve(world, request, await preflight(world, request))
-  if (executionNonce === null) throw new RangeError('start: expected a reserved call, got a refused one')
-  const credentials = { dpop_proof: 'none' }
-  const start = { arguments: request.params, context: contextAt(3), credentials, executionNonce }
-  return world.session.kernel.call('call_start', start)
+async function readied(world: CrashWorld, request: ToolCallRequest): Promise<CallAnswer> {
+  return allowed(await reserve(world, request, await preflight(world, request)))
 }
 
 /** A denial is an answer; here it would be taken for what was asked. */

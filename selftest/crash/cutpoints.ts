@@ -15,8 +15,6 @@ export const CUTPOINTS: readonly CutpointRow[] = [
 /** Ends that nothing depends on: what was answered changes nothing, or was changed by the row beside it. */
 const ANSWERED_LOOKS = [
   'approval_list',
-  'call_reconcile',
-  'call_start',
   'approval_show',
   'inspect',
   'list',

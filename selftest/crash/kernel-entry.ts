@@ -8,6 +8,7 @@ import type { KernelLog } from '../../kernel/kernel-context.js'
 import { startKernel } from '../../kernel/start-kernel.js'
 import { startupHygiene } from '../../system/startup.js'
 import { CRASH_TOOL } from './call-acts.js'
+import { CRASH_EXECUTOR } from './delivery-acts.js'
 import { entryArguments, startedOrSaid } from './entry-arguments.js'
 
 const STANDARD_ERROR = 2
@@ -21,6 +22,7 @@ const { atCutpoint, clock } = steering
 const kernel = await startedOrSaid(() =>
   startKernel({
     atCutpoint,
+    callerExecutor: CRASH_EXECUTOR,
     clock,
     config,
     keys: readKernelKeys(keys as KeyChoices),

@@ -12,6 +12,7 @@ import type { KernelEvent, KernelKeys } from '../../kernel/kernel-context.js'
 import { provisionKernel, type RunningKernel, startKernel } from '../../kernel/start-kernel.js'
 import { systemClock } from '../../native/clock.js'
 import { signAdminRequest } from '../../protocol/administration.js'
+import type { CallerExecutor } from '../../protocol/caller-authorization.js'
 import type { Clock } from '../../protocol/clock.js'
 import { encode } from '../../protocol/codec.js'
 import { Grant } from '../../protocol/grant.js'
@@ -45,6 +46,8 @@ export interface TestKernelOptions {
   readonly callerPublicKey?: string | null
   /** What it admits tool calls for; none unless said. */
   readonly toolCalls?: ToolCallSettings
+  /** To whom tool calls are delivered; nobody unless said. */
+  readonly callerExecutor?: CallerExecutor
   /** Uid that may ask the authority; this process unless said. */
   readonly brokerUid?: number
   /** Receipts between two checkpoints of the log; 100 unless said. */
@@ -146,6 +149,7 @@ export async function makeTestKernel(options: TestKernelOptions = {}): Promise<T
       records: given.records ?? UNREACHABLE,
       ...(given.atCutpoint && { atCutpoint: given.atCutpoint }),
       ...(given.toolCalls && { toolCalls: given.toolCalls }),
+      ...(given.callerExecutor && { callerExecutor: given.callerExecutor }),
     })
   let running = await start(options)
   let client = clientOf(config)

@@ -13,7 +13,7 @@ import type { InvocationContext } from '../../protocol/invocation-context.js'
 import type { SigningKey } from '../../protocol/keys.js'
 import type { ToolGrant } from '../../protocol/scope.js'
 import type { ToolCallRequest } from '../../protocol/tool-call.js'
-import type { CallAnswer } from '../../protocol/tool-call-rpc.js'
+import type { CallAnswer, StartAnswer } from '../../protocol/tool-call-rpc.js'
 import { makeTestKernel, type TestKernel, type TestKernelOptions } from './kernel.js'
 
 const TOOL = { server_id: 'notes', tool_name: 'append' } as const
@@ -87,7 +87,7 @@ export function startWith(
   kernel: TestKernel,
   request: ToolCallRequest,
   { executionNonce }: Pick<CallAnswer, 'executionNonce'>,
-): Promise<CallAnswer> {
+): Promise<StartAnswer> {
   if (executionNonce === null) throw new RangeError('expected an answer with a nonce, got one without')
   return kernel.client.call('call_start', {
     arguments: request.params,
