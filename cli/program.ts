@@ -75,9 +75,9 @@ function addCapability(program: Command): void {
     .option('--max-response <bytes>', 'largest response', '262144')
     .option('--timeout <span>', 'longest wait for the provider', '30s')
     .action(issueCapability)
-  command(capability, 'revoke <grant>', 'revoke a grant at broker and kernel; repeating is safe').action(
-    revokeCapability,
-  )
+  command(capability, 'revoke <id>', 'revoke a grant at broker and kernel; repeating is safe')
+    .option('--token', 'the id is that of a capability token of tool calls, known here or not')
+    .action(revokeCapability)
   command(capability, 'list', 'grants and their use').action(listCapabilities)
 }
 

@@ -21,7 +21,7 @@ export async function startDispatch(
   const { executionNonce: reserved } = brokeredCall(operation).reservation.answer
   // A committed start is answered again, whatever the time is now: the nonce was judged when it was committed.
   if (operation.commit !== null && isSameDocument(SignedExecutionNonce, reserved, request.executionNonce))
-    return startResultOf(operation, warningsOf(await sharedWith(context, operation)))
+    return startResultOf(operation, await sharingWarnings(context, operation))
   const warnings = await judgeSharing(context, operation)
   const issuer = context.keys.kernel.publicKey
   const nonce = verifyNonce(request.executionNonce, {
@@ -55,6 +55,14 @@ export async function judgeSharing(
   }
   context.log({ level: 'warn', event: 'arguments_shared', operationId, other })
   return warningsOf(sharing)
+}
+
+/** What is so at this moment of an operation that was started before; it refuses nothing any more. */
+export async function sharingWarnings(
+  context: KernelContext,
+  operation: AdmissionOperation,
+): Promise<readonly StartWarning[]> {
+  return warningsOf(await sharedWith(context, operation))
 }
 
 async function sharedWith(context: KernelContext, operation: AdmissionOperation): Promise<readonly string[]> {

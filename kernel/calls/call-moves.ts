@@ -156,11 +156,12 @@ function evaluate(
   budget: CallBudget,
   presented: readonly string[] = [],
 ): CallEvaluation {
+  const tool = policy.toolOf(request.server_id, request.tool)
   const authority: CallAuthority = {
     giveBudgetBack: () => budget.giveBack(),
-    guards: policy.guards,
+    guards: [...(tool?.guards ?? []), ...policy.guards],
     isRevoked: id => move.grants.revocation([id]).revoked,
-    isTarget: policy.isTarget,
+    isTarget: () => tool !== undefined,
     judgeApprovals: () => unjudgedCredentials([...presented, ...carriedBy(request)]),
     pins: { issuers: policy.issuers },
     remember: token => move.capabilities.remember(token),

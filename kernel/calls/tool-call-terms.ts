@@ -60,18 +60,24 @@ export interface Coordinator {
   readonly tenantScope: string
 }
 
+/** What a tool is to this kernel, as its calls commit to it. */
+export interface BoundTool {
+  readonly effectClass: OperationBinding['effect_class']
+  readonly executor: CallerExecutor | null
+}
+
 /** The identity of a call: the whole request with its token, whoever presents it and whenever. */
 export function bindCall(
   request: ToolCallRequest,
   { authorityId, tenantScope }: Coordinator,
-  executor: CallerExecutor | null,
+  { effectClass, executor }: BoundTool,
 ): OperationBinding {
   const { capability_token: token, id, params } = request
   return bindOperation({
     authorizationCapabilityHash: capabilityTokenHash(token),
     capabilityId: token.id,
     coordinatorAuthorityId: authorityId,
-    effectClass: 'side_effecting',
+    effectClass,
     kind: 'tool_dispatch',
     policyHash: POLICY_HASH,
     request: {

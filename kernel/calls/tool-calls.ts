@@ -2,12 +2,13 @@
 // it. Every refusal is an answer with a signed receipt; faults are thrown.
 // Must never: take the agent's key from its request, or answer that anything may be executed before a start has committed.
 // Source: the caller API of the kernel (preflight -> refreshed context -> reserve -> start).
-import { requestNamespaceDigest } from '../../protocol/admission-operation.js'
+import { type OperationBinding, requestNamespaceDigest } from '../../protocol/admission-operation.js'
 import { type AdmissionState, isTerminalState } from '../../protocol/admission-states.js'
 import { unixSeconds } from '../../protocol/clock.js'
 import { BrokerError } from '../../protocol/errors.js'
 import type { InvocationContext } from '../../protocol/invocation-context.js'
 import type { PublicKey } from '../../protocol/keys.js'
+import type { StartWarning } from '../../protocol/operation-rpc.js'
 import type { ToolCallRequest } from '../../protocol/tool-call.js'
 import type {
   CallAnswer,
@@ -27,7 +28,7 @@ import { type AdmissionOperation, toolCallOf } from '../operation/operation.js'
 import { callSubject } from '../log/receipt-subject.js'
 import { openCall, sealCall } from '../sealed-request.js'
 import type { Settlement } from '../settling/settlement.js'
-import { judgeSharing } from '../start-dispatch.js'
+import { judgeSharing, sharingWarnings } from '../start-dispatch.js'
 import { bindCall, nonceBindingOf } from './tool-call-terms.js'
 
 /** What was asked, as far as it is known when it is refused. */
@@ -53,7 +54,7 @@ export class ToolCalls {
     const agentId = agentOf(caller)
     return this.#answer({ agentId, request, requestId: request.id }, async () => {
       const { executor } = this.#context.callPolicy
-      const binding = bindCall(request, this.#context.config, executor)
+      const binding = this.#bind(request)
       const { operation_id: operationId } = binding
       const boundTo = nonceBindingOf(request)
       const now = unixSeconds(this.#context.clock)
@@ -86,7 +87,7 @@ export class ToolCalls {
       if (executionNonce === null) throw withoutNonce()
       return this.#context.store.calls.reserveCall({
         ...this.#command(agentId, context, request),
-        binding: bindCall(request, this.#context.config, this.#context.callPolicy.executor),
+        binding: this.#bind(request),
         nonce: executionNonce,
       })
     })
@@ -110,10 +111,14 @@ export class ToolCalls {
     const agentId = caller === null ? subjectId : agentOf(caller)
     const operation = await this.#find(agentId, requestId)
     const request = operation === undefined ? null : await this.#retained(operation)
+    let warnings: readonly StartWarning[] = []
     const decision = await this.#decide({ agentId, request, requestId }, async () => {
       if (operation === undefined || request === null) throw unknownCall()
-      if (operation.commit !== null) return this.#deliveries.startedBefore(operation, start)
-      if (operation.state === 'ready_to_dispatch') await judgeSharing(this.#context, operation)
+      if (operation.commit !== null) {
+        warnings = await sharingWarnings(this.#context, operation)
+        return this.#deliveries.startedBefore(operation, start)
+      }
+      if (operation.state === 'ready_to_dispatch') warnings = await judgeSharing(this.#context, operation)
       const captured = await this.#context.store.calls.startCall({
         agentId,
         arguments: start.arguments,
@@ -126,7 +131,7 @@ export class ToolCalls {
       })
       return captured.refusal === null ? this.#deliveries.authorize(operation) : captured
     })
-    return startAnswerOf(decision, this.#context.clock.unixMs())
+    return startAnswerOf(decision, warnings, this.#context.clock.unixMs())
   }
 
   /**
@@ -143,6 +148,13 @@ export class ToolCalls {
       this.#deliveries.report(operation, reported),
     )
     return { ...answerOf(decision), output: decision.output ?? null }
+  }
+
+  /** A tool that nobody registered is refused by its target: until then it may do anything. */
+  #bind(request: ToolCallRequest): OperationBinding {
+    const { executor, toolOf } = this.#context.callPolicy
+    const { effectClass = 'side_effecting' } = toolOf(request.server_id, request.tool) ?? {}
+    return bindCall(request, this.#context.config, { effectClass, executor })
   }
 
   #command(agentId: string, context: CallCommand['context'], request: ToolCallRequest): CallCommand {
@@ -224,11 +236,16 @@ function answerOf({ operation, receipt, refusal }: CallDecision): CallAnswer {
   }
 }
 
-function startAnswerOf(decision: CallDecision, nowUnixMs: number): StartAnswer {
+function startAnswerOf(
+  decision: CallDecision,
+  warnings: readonly StartWarning[],
+  nowUnixMs: number,
+): StartAnswer {
   const authorization = decision.authorization ?? null
   const expiresAtUnixMs = authorization?.authorization.expires_at_unix_ms ?? 0
   const isClaimable = decision.operation?.state === 'awaiting_caller_report' && nowUnixMs < expiresAtUnixMs
-  return { ...answerOf(decision), authorization, executionAuthorized: isClaimable }
+  const warned = decision.refusal === null && warnings.length > 0 && { warnings: [...warnings] }
+  return { ...answerOf(decision), authorization, executionAuthorized: isClaimable, ...warned }
 }
 
 function withoutNonce(): BrokerError {

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { kernelConfig, clientOf, makeKernelFolder, seed } from '../support/kernel.js'
 import { packageRoot } from '../../native/paths.js'
 import { signingKey } from '../../protocol/keys.js'
+import { callUnder, contextAt, tokenOf } from '../support/tool-call.js'
 
 const NAMES = ['kernel', 'authority', 'issuer', 'storage'] as const
 const people = { administrator: signingKey(seed()), broker: signingKey(seed()), caller: signingKey(seed()) }
@@ -88,6 +89,38 @@ describe('chio-kerneld', () => {
     daemon.child.kill('SIGTERM')
     expect(await daemon.exitCode()).toBe(0)
     expect([config.hostSocketPath, config.authoritySocketPath].filter(existsSync)).toEqual([])
+  })
+
+  test('admits the calls of the tools that its configuration names, and no others', async () => {
+    const tool = {
+      serverId: 'notes',
+      toolName: 'append',
+      effectClass: 'side_effecting',
+      guards: null,
+      outputSchema: null,
+    } as const
+    const config = kernelConfig(folder, { ...people, configuredCalls: { issuers: [], tools: [tool] } })
+    writeFileSync(configPath, JSON.stringify(config), { mode: 0o600 })
+    await provision()
+    await serve().said('ready')
+    const client = clientOf(config)
+    const issuer = signingKey(readFileSync(keyPath('issuer')))
+    const token = tokenOf({ caller: people.caller, keys: { issuer } })
+    const request = callUnder(token)
+    const { executionNonce } = await client.call('call_preflight', { context: contextAt(1), request })
+    const reserve = { context: contextAt(2), executionNonce, request }
+    expect(await client.call('call_reserve', reserve)).toMatchObject({
+      state: 'ready_to_dispatch',
+      verdict: 'allow',
+    })
+    const other = callUnder(tokenOf({ caller: people.caller, keys: { issuer } }, { tool_name: 'drop' }), {
+      tool: 'drop',
+    })
+    expect(await client.call('call_preflight', { context: contextAt(1), request: other })).toMatchObject({
+      check: 'target',
+      verdict: 'deny',
+    })
+    client.close()
   })
 
   test('is refused beside another that serves the same store, by name, with exit code 73', async () => {
