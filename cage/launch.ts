@@ -1,6 +1,8 @@
 /**
  * Starts bwrap with cage-init inside, and holds what belongs to that one process until it is gone.
  * bwrap runs from / with an empty environment and its options in a sealed memfd; no shell, no PATH, no fallback.
+ * Between bwrap's clone and its waking of the child a killed bwrap leaves that child asleep: SECURITY.md says why nothing
+ * of ours can end it. Later the death signal or the end of the control channel does.
  * Only on the main thread: --die-with-parent follows the thread that spawned.
  * Source: bwrap(1) --args; prctl(2) PR_SET_PDEATHSIG; pidfd_send_signal(2).
  */

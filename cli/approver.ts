@@ -6,6 +6,7 @@ import { KEY_BYTES, MAXIMUM_APPROVAL_IDENTIFIER_BYTES } from '../protocol/limits
 import type { EligibleApprover } from '../protocol/threshold-proposal.js'
 import { readKey } from '../system/key-file.js'
 import { namedText } from './named-text.js'
+import { given } from './output.js'
 
 export interface ApproverKeyOptions {
   readonly keyFile?: string
@@ -15,7 +16,7 @@ export interface ApproverKeyOptions {
 /** `--approver lead=<64 hex digits>`. @throws BrokerError `usage`, or the key's own refusal. */
 export function parseApprover(text: string): EligibleApprover {
   const at = text.lastIndexOf('=')
-  if (at < 1) throw new BrokerError('usage', '--approver refused: expected ID=PUBLICKEY')
+  if (at < 1) throw new BrokerError('usage', `--approver refused: expected ID=PUBLICKEY, got ${given(text)}`)
   const approverId = namedText(text.slice(0, at), '--approver', MAXIMUM_APPROVAL_IDENTIFIER_BYTES)
   return { approverId, publicKey: admitPublicKey(text.slice(at + 1), 'approver key') }
 }
@@ -42,7 +43,7 @@ async function readSeed({ keyFd, keyFile }: ApproverKeyOptions): Promise<Uint8Ar
   if (keyFile !== undefined) return readKey({ file: keyFile }, 'approver key')
   if (keyFd === undefined) return readSeedFrom(process.stdin)
   if (!/^[1-9][0-9]{0,5}$/.test(keyFd) || Number(keyFd) < 3) {
-    throw new BrokerError('usage', '--key-fd refused: expected a descriptor from 3')
+    throw new BrokerError('usage', `--key-fd refused: expected a descriptor from 3, got ${given(keyFd)}`)
   }
   return readKey({ fd: Number(keyFd) }, 'approver key')
 }
@@ -64,6 +65,6 @@ async function readSeedFrom(input: NodeJS.ReadStream): Promise<Uint8Array> {
   seed.fill(0)
   throw new BrokerError(
     'usage',
-    `approver key refused: expected exactly ${KEY_BYTES} bytes on standard input`,
+    `approver key refused: expected exactly ${KEY_BYTES} bytes on standard input, got ${bytes > KEY_BYTES ? 'more' : bytes}`,
   )
 }

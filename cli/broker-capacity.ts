@@ -3,7 +3,7 @@
 // Must never: be read as a measurement. It is arithmetic over what the operator measured.
 // Source: Erlang B for one server, B = a / (1 + a) with a = arrivals a second × seconds held.
 import { BrokerError } from '../protocol/errors.js'
-import { type CommonOptions, print } from './output.js'
+import { given, type CommonOptions, print } from './output.js'
 
 export interface CapacityOptions extends CommonOptions {
   readonly rate: string
@@ -98,5 +98,8 @@ function percent(share: number): string {
 function positive(text: string, option: string): number {
   const value = /^[0-9]+(\.[0-9]+)?$/.test(text) ? Number(text) : Number.NaN
   if (value > 0 && value <= LARGEST) return value
-  throw new BrokerError('usage', `${option} refused: expected a number above 0, such as 2 or 0.5`)
+  throw new BrokerError(
+    'usage',
+    `${option} refused: expected a number above 0, such as 2 or 0.5, got ${given(text)}`,
+  )
 }

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { StoredCredential } from '../client/administrator.js'
 import { systemClock } from '../native/clock.js'
 import { unixSeconds } from '../protocol/clock.js'
-import { destinationFromUrl } from '../protocol/destination.js'
+import { type BrokerDestination, destinationFromUrl } from '../protocol/destination.js'
 import { BrokerError } from '../protocol/errors.js'
 import { GRANT_SCHEMA, type Grant } from '../protocol/grant.js'
 import type { GrantView } from '../protocol/kernel-rpc.js'
@@ -18,8 +18,9 @@ import { asAdministrator } from './administrator.js'
 import { beside } from './columns.js'
 import { parseSeconds } from './duration.js'
 import { grantEnd } from './grant-state.js'
+import { judgeDestination } from './issue-destination.js'
 import { withKernel } from './kernel-call.js'
-import { type CommonOptions, print } from './output.js'
+import { given, type CommonOptions, print, visible } from './output.js'
 import { findState, layoutOfState } from './state.js'
 import { callerKeyOf, findUser } from './users.js'
 
@@ -44,14 +45,18 @@ export async function issueCapability(options: IssueOptions): Promise<void> {
   const layout = layoutOfState(findState(options.state))
   const uid = options.client === undefined ? (process.geteuid?.() ?? 0) : findUser(options.client).uid
   const callerPublicKey = callerKeyOf(layout, uid)
+  const destination = destinationFromUrl(options.url, options.method.toUpperCase())
+  const warning = await judgeDestination(layout, destination)
   const grant = await asAdministrator(layout, async administrator => {
     const { tenantScope } = administrator
     const stored = newestVersion(await administrator.credentials(), options.credential)
-    const wanted = grantOf({ options, callerPublicKey, tenantScope, stored })
+    const wanted = grantOf({ options, callerPublicKey, destination, tenantScope, stored })
     await administrator.issue(wanted)
     return wanted
   })
-  print(options, { schema: 'chio.capability-issued.v1', grant }, [grant.grantId])
+  // Apart from the id, which is all of standard output.
+  if (warning !== null && options.json !== true) console.error(`chio: warning: ${visible(warning)}`)
+  print(options, { schema: 'chio.capability-issued.v1', grant, warning }, [grant.grantId])
 }
 
 /** The newest version of a credential; a grant pins it, so that a rotation is noticed. */
@@ -69,6 +74,7 @@ function newestVersion(credentials: readonly StoredCredential[], id: string): St
 function grantOf(from: {
   options: IssueOptions
   callerPublicKey: string
+  destination: BrokerDestination
   tenantScope: string
   stored: StoredCredential
 }): Grant {
@@ -78,7 +84,7 @@ function grantOf(from: {
     allowedCallerHeaders: [...new Set(options.header.map(name => name.toLowerCase()))].sort(),
     callerPublicKey: from.callerPublicKey,
     credential: stored.credential,
-    destination: destinationFromUrl(options.url, options.method.toUpperCase()),
+    destination: from.destination,
     expiresAtUnixSeconds: now + parseSeconds(options.expires, '--expires'),
     grantId: `grant-${randomBytes(12).toString('hex')}`,
     issuedAtUnixSeconds: now,
@@ -98,7 +104,7 @@ function wholeNumber(text: string, option: string, minimum: number, maximum: num
   if (value >= minimum && value <= maximum) return value
   throw new BrokerError(
     'usage',
-    `${option} refused: expected a whole number from ${minimum} to ${maximum}, got ${JSON.stringify(text.slice(0, 40))}`,
+    `${option} refused: expected a whole number from ${minimum} to ${maximum}, got ${given(text)}`,
   )
 }
 

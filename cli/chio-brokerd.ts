@@ -71,7 +71,7 @@ function sourceOf(key: 'master' | 'receipt', values: Values): KeySource {
 }
 
 function usage(expected: string): BrokerError {
-  return new BrokerError('usage', `arguments refused: expected ${expected}; ${USAGE}`)
+  return new BrokerError('usage', `arguments refused: expected ${expected}, got something else; ${USAGE}`)
 }
 
 async function main(log: BrokerLog): Promise<void> {

@@ -64,7 +64,7 @@ function parse(args: readonly string[]): Record<string, string | boolean | undef
 }
 
 function usage(expected: string): BrokerError {
-  return new BrokerError('usage', `arguments refused: expected ${expected}; ${USAGE}`)
+  return new BrokerError('usage', `arguments refused: expected ${expected}, got something else; ${USAGE}`)
 }
 
 /** The kernel is a client of the broker like any host. */

@@ -9,7 +9,7 @@ import type { RowResult } from '../selftest/crash/row-result.js'
 import { runTable, TABLE_SCHEMA } from '../selftest/crash/table-run.js'
 import { startupHygiene } from '../system/startup.js'
 import { headLine, resultLines, sumLines } from './crash-table.js'
-import { asksForJson, fail, jsonLine } from './output.js'
+import { given, asksForJson, fail, jsonLine } from './output.js'
 
 const USAGE = 'crash [--json] [--only NAME] [--random N [--seed S]]'
 
@@ -39,7 +39,10 @@ function readArguments(args: readonly string[]): CrashArguments {
       seed: seed === undefined ? process.pid : wholeNumber(seed),
     }
   } catch {
-    throw new BrokerError('usage', `arguments refused: expected known options and whole numbers; ${USAGE}`)
+    throw new BrokerError(
+      'usage',
+      `arguments refused: expected known options and whole numbers, got ${given(args.join(' '))}; ${USAGE}`,
+    )
   }
 }
 
@@ -64,7 +67,10 @@ async function table(only: string | undefined, json: boolean): Promise<void> {
     ({ name }) => only === undefined || name === only || name.startsWith(`${only}.`),
   )
   if (rows.length === 0)
-    throw new BrokerError('usage', `--only refused: expected a name of the table; ${USAGE}`)
+    throw new BrokerError(
+      'usage',
+      `--only refused: expected a name of the table, got ${given(only)}; ${USAGE}`,
+    )
   if (!json) console.log(headLine())
   const results: RowResult[] = []
   const unlisted = await runTable(rows, result => {

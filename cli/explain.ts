@@ -5,7 +5,8 @@ import type { OperationView } from '../protocol/kernel-rpc.js'
 import type { HistoryLine, OperationExplanation, Reconciliation } from '../protocol/operation-rpc.js'
 import { beside, wrap } from './columns.js'
 import { withKernel } from './kernel-call.js'
-import { type CommonOptions, print } from './output.js'
+import { given, type CommonOptions, print } from './output.js'
+import { sentenceOf } from './run-report.js'
 
 const LABEL_COLUMNS = 12
 const LONGEST_BESIDE = 80 - LABEL_COLUMNS
@@ -20,14 +21,18 @@ const MOVERS: Readonly<Record<OperationExplanation['mover'], string>> = {
 /** Explains an operation by its own id or by its attempt's. */
 export async function explainOperation(id: string, options: CommonOptions): Promise<void> {
   if (!/^[A-Za-z0-9_-]{1,128}$/.test(id)) {
-    throw new BrokerError('usage', 'operation refused: expected the id of an operation or of an attempt')
+    throw new BrokerError(
+      'usage',
+      `operation refused: expected the id of an operation or of an attempt, got ${given(id)}`,
+    )
   }
   const told = await withKernel(options, kernel => kernel.call('explain', { id }))
   print(options, { schema: 'chio.operation-explained.v1', ...told }, lines(told.operation, told.explanation))
 }
 
 function lines(operation: OperationView, explanation: OperationExplanation): string[] {
-  const { attempt, capture, history, mover, next, reconciliations, sharesArgumentsWith } = explanation
+  const { attempt, attemptReason, capture, history, mover, next, reconciliations, sharesArgumentsWith } =
+    explanation
   const { settlesAtUnixMs } = operation
   return [
     operation.operationId,
@@ -36,6 +41,7 @@ function lines(operation: OperationView, explanation: OperationExplanation): str
     ...(settlesAtUnixMs === null ? [] : row('deadline', dateOf(settlesAtUnixMs))),
     ...row('execution', capture),
     ...row('attempt', attempt),
+    ...reasonLines(attemptReason),
     ...row('settlement', operation.settlement),
     ...(operation.lastError === null ? [] : row('last error', operation.lastError)),
     ...history.flatMap(historyLines),
@@ -43,6 +49,13 @@ function lines(operation: OperationView, explanation: OperationExplanation): str
     ...reconciliations.flatMap(reconciliationLines),
     ...row('next', next),
   ]
+}
+
+/** As a run tells it: the row of the refusal table, and its sentence. */
+function reasonLines(reason: string | null): string[] {
+  if (reason === null) return []
+  const sentence = sentenceOf(reason)
+  return [...row('reason', `${reason} (docs/refusals.md)`), ...(sentence === null ? [] : row('', sentence))]
 }
 
 function historyLines({ cause, recordedAtUnixMs, to, version }: HistoryLine): string[] {

@@ -10,7 +10,7 @@ import { fuzzTable } from '../selftest/fuzz/fuzz-table.js'
 import { FUZZ_TARGET_NAMES, FUZZ_TARGETS } from '../selftest/fuzz/targets.js'
 import { runWatched } from '../selftest/fuzz/watched-run.js'
 import { startupHygiene } from '../system/startup.js'
-import { asksForJson, fail } from './output.js'
+import { given, asksForJson, fail } from './output.js'
 
 const LONGEST_SECONDS = 86_400
 const SEEDS = 2 ** 32
@@ -58,7 +58,7 @@ function parsed(args: readonly string[]) {
 function refuseUsage(cause?: unknown): never {
   throw new BrokerError(
     'usage',
-    `fuzz refused: expected TARGET SECONDS [--seed S] [--json] with a target of all, ${FUZZ_TARGET_NAMES.join(', ')}`,
+    `fuzz refused: expected TARGET SECONDS [--seed S] [--json] with a target of all, ${FUZZ_TARGET_NAMES.join(', ')}, got ${given(process.argv.slice(2).join(' '))}`,
     { cause },
   )
 }

@@ -8,8 +8,9 @@ import { signingKey } from '../protocol/keys.js'
 import { readAdministratorsFile } from '../system/administrators-file.js'
 import { readKey } from '../system/key-file.js'
 import { hostLayout, type Layout } from '../system/layout.js'
+import { assertOwnSockets } from '../system/own-state.js'
 
-/** Reads the pins of an installation. @throws BrokerError `invalid_configuration` when there is none. */
+/** Reads the pins of an installation. @throws BrokerError `installation_missing`, `invalid_configuration` or `state_elsewhere`. */
 export function readPins(layout: Layout) {
   let bytes: Uint8Array
   try {
@@ -18,12 +19,14 @@ export function readPins(layout: Layout) {
     if (isBrokerError(cause)) throw cause
     if ((cause as NodeJS.ErrnoException).code === 'EACCES') throw noClient(cause)
     throw new BrokerError(
-      'invalid_configuration',
-      `no installation at ${layout.state}: run chio init, or name another --state`,
+      'installation_missing',
+      `installation refused: expected one at ${layout.state}, got ${(cause as NodeJS.ErrnoException).code ?? 'a fault'} for its pins.json`,
       { cause },
     )
   }
-  return parseHostPins(bytes)
+  const pins = parseHostPins(bytes)
+  assertOwnSockets('pins.json', layout.state, [pins.broker.socketPath, pins.kernel.socketPath])
+  return pins
 }
 
 /** Opens the calling user as a host. @throws BrokerError `authorization_denied` for a user that `init` did not name. */

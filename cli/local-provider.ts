@@ -5,6 +5,7 @@ import { networkInterfaces } from 'node:os'
 import { LocalProviders } from '../daemon/provider/local-providers.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import type { LocalProvider } from '../system/installation-plan.js'
+import { given } from './output.js'
 
 /** @throws BrokerError `usage` naming what is wrong with the option. */
 export function parseLocalProviders(texts: readonly string[]): LocalProvider[] {
@@ -22,7 +23,7 @@ function parseLocalProvider(text: string): LocalProvider {
   if (match === null) {
     throw new BrokerError(
       'usage',
-      '--local-provider refused: expected HOST:PORT:CA.pem, as api.example.com:8443:ca.pem',
+      `--local-provider refused: expected HOST:PORT:CA.pem, as api.example.com:8443:ca.pem, got ${given(text)}`,
     )
   }
   const [, host = '', port, path = ''] = match

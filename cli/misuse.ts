@@ -33,7 +33,7 @@ export function refuseMisuse(program: Command, json: boolean): void {
 
 const silence = { writeErr: () => undefined, writeOut: () => undefined }
 
-/** `chio --help --json` and `chio --version --json`. */
+/** What `--help` and `--version` print beside `--json`. */
 function askedDocument(command: Command, { code, message }: CommanderError) {
   return code === 'commander.version'
     ? { schema: 'chio.version.v1', version: message }

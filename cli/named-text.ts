@@ -3,6 +3,7 @@
 import { encode, identifier } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import { MAXIMUM_IDENTIFIER_BYTES } from '../protocol/limits.js'
+import { given } from './output.js'
 
 /** @throws BrokerError `usage` naming the option or argument. */
 export function namedText(text: string, what: string, maximumBytes = MAXIMUM_IDENTIFIER_BYTES): string {
@@ -13,7 +14,7 @@ export function namedText(text: string, what: string, maximumBytes = MAXIMUM_IDE
     if (!(cause instanceof RangeError)) throw cause
     throw new BrokerError(
       'usage',
-      `${what} refused: expected 1 to ${maximumBytes} bytes without control characters or outer spaces`,
+      `${what} refused: expected 1 to ${maximumBytes} bytes without control characters or outer spaces, got ${given(text)} of ${Buffer.byteLength(text)} bytes`,
       { cause },
     )
   }

@@ -90,6 +90,15 @@ function receiptText(receiptId: string | null): string {
   return receiptId === null ? '' : `receipt ${receiptId}; `
 }
 
+/** Longest part of an argument that a refusal repeats. */
+const REPEATED_CHARACTERS = 40
+
+/** What somebody wrote on the command line, as a refusal repeats it. Never for what may be a secret. */
+export function given(text: string | undefined): string {
+  if (text === undefined || text === '') return 'nothing'
+  return JSON.stringify(text.length > REPEATED_CHARACTERS ? `${text.slice(0, REPEATED_CHARACTERS)}…` : text)
+}
+
 /** Milliseconds for a person: three digits are enough. */
 export function milliseconds(value: number): string {
   return value >= 100 ? `${Math.round(value)} ms` : `${value.toPrecision(3)} ms`

@@ -9,7 +9,7 @@ import type { ReceiptCase, ReceiptName } from '../protocol/receipt-rpc.js'
 import { beside } from './columns.js'
 import { openHostSession, readPins } from './host-session.js'
 import { withKernel } from './kernel-call.js'
-import { type CommonOptions, print } from './output.js'
+import { given, type CommonOptions, print } from './output.js'
 import { readTranscript, type Transcript } from './receipt-transcript.js'
 import { findState, layoutOfState } from './state.js'
 
@@ -39,7 +39,7 @@ async function transcriptOf(
   { operationId }: ReceiptName,
 ): Promise<Transcript> {
   if (operationId === null)
-    throw new BrokerError('usage', '--transcript refused: expected --operation with it')
+    throw new BrokerError('usage', '--transcript refused: expected --operation with it, got none')
   const session = openHostSession(layoutOfState(findState(options.state)))
   try {
     return await readTranscript(session, operationId, receipt)
@@ -59,11 +59,11 @@ function transcriptLines(transcript: Transcript | null): string[] {
 
 function nameOf(id: string | undefined, operation: string | undefined): ReceiptName {
   const isOne = (id === undefined) !== (operation === undefined)
-  const given = id ?? operation ?? ''
-  if (isOne && /^[0-9a-f]{64}$/.test(given)) return { operationId: operation ?? null, receiptId: id ?? null }
+  const name = id ?? operation ?? ''
+  if (isOne && /^[0-9a-f]{64}$/.test(name)) return { operationId: operation ?? null, receiptId: id ?? null }
   throw new BrokerError(
     'usage',
-    'receipt refused: expected its id, or --operation with one, of 64 lower-case hex digits',
+    `receipt refused: expected its id, or --operation with one, of 64 lower-case hex digits, got ${id !== undefined && operation !== undefined ? 'both' : given(id ?? operation)}`,
   )
 }
 

@@ -4,7 +4,7 @@ import { BrokerError } from '../protocol/errors.js'
 import { PROVIDER_DEEDS, type Reconcile } from '../protocol/operation-rpc.js'
 import { asAdministrator } from './administrator.js'
 import { parseOperationId } from './operation-argument.js'
-import { type CommonOptions, print } from './output.js'
+import { given, type CommonOptions, print } from './output.js'
 import { findState, layoutOfState } from './state.js'
 
 const MAXIMUM_STATEMENT_CHARACTERS = 1_024
@@ -28,12 +28,15 @@ function statedOf(id: string, { provider: said, statement }: ReconcileOptions): 
   const operationId = parseOperationId(id)
   const provider = PROVIDER_DEEDS.find(deed => deed.replaceAll('_', '-') === said)
   if (provider === undefined) {
-    throw new BrokerError('usage', '--provider refused: expected acted, did-not-act or not-known')
+    throw new BrokerError(
+      'usage',
+      `--provider refused: expected acted, did-not-act or not-known, got ${given(said)}`,
+    )
   }
   if (statement.trim() !== statement || statement === '' || statement.length > MAXIMUM_STATEMENT_CHARACTERS) {
     throw new BrokerError(
       'usage',
-      `--statement refused: expected 1 to ${MAXIMUM_STATEMENT_CHARACTERS} characters without outer spaces`,
+      `--statement refused: expected 1 to ${MAXIMUM_STATEMENT_CHARACTERS} characters without outer spaces, got ${statement.length}`,
     )
   }
   return { operationId, provider, statement }

@@ -46,7 +46,8 @@ function readBounded(source: string): Uint8Array {
 export function parseHeader(text: string): HeaderField {
   const colon = text.indexOf(':')
   const name = text.slice(0, Math.max(colon, 0)).trim().toLowerCase()
-  if (colon < 1 || name === '') throw new BrokerError('usage', '--header refused: expected name:value')
+  if (colon < 1 || name === '')
+    throw new BrokerError('usage', '--header refused: expected name:value, got one without a name or a colon')
   const value = text.slice(colon + 1).trim()
   if (name.length > MAXIMUM_HEADER_NAME_BYTES || value.length > MAXIMUM_HEADER_VALUE_BYTES) {
     throw new BrokerError(
@@ -58,7 +59,7 @@ export function parseHeader(text: string): HeaderField {
   if (/[^\u0000-\u00ff]/.test(value)) {
     throw new BrokerError(
       'usage',
-      `--header ${name} refused: expected characters of one byte (U+0000 to U+00FF)`,
+      `--header ${name} refused: expected characters of one byte (U+0000 to U+00FF), got others`,
     )
   }
   return { name, value: Buffer.from(value, 'latin1') }

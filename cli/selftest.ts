@@ -1,12 +1,15 @@
 // chio selftest broker: runs the shipped cases on this machine and prints what each proved.
 import { BROKER_CASES, runBrokerCases } from '../selftest/broker.js'
 import { BrokerError } from '../protocol/errors.js'
-import { type CommonOptions, milliseconds, print } from './output.js'
+import { given, type CommonOptions, milliseconds, print } from './output.js'
 
 /** Runs all cases, or one. Exit 1 when any fails. */
 export async function runSelftest(options: CommonOptions & { readonly case?: string }): Promise<void> {
   if (options.case !== undefined && !BROKER_CASES.includes(options.case)) {
-    throw new BrokerError('usage', `--case refused: expected one of ${BROKER_CASES.join(', ')}`)
+    throw new BrokerError(
+      'usage',
+      `--case refused: expected one of ${BROKER_CASES.join(', ')}, got ${given(options.case)}`,
+    )
   }
   const cases = await runBrokerCases(options.case)
   const lines = cases.map(

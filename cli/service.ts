@@ -45,7 +45,10 @@ export interface InstallOptions extends CommonOptions {
 export function installService(options: InstallOptions): void {
   const root = resolve(options.root ?? '/')
   if (root === '/' && process.geteuid?.() !== 0) {
-    throw new BrokerError('usage', 'install refused: expected root, or --root with a folder to install into')
+    throw new BrokerError(
+      'usage',
+      'install refused: expected root, or --root with a folder to install into, got another user and no folder',
+    )
   }
   if (!existsSync(join(packageRoot(), 'systemd'))) {
     throw new BrokerError(

@@ -8,7 +8,7 @@ import { runFlat } from '../selftest/soak/flat-run.js'
 import { runSoak } from '../selftest/soak/soak-run.js'
 import { flatTable, soakTable } from '../selftest/soak/soak-table.js'
 import { startupHygiene } from '../system/startup.js'
-import { asksForJson, fail } from './output.js'
+import { given, asksForJson, fail } from './output.js'
 
 const LONGEST_MINUTES = 1_440
 const LARGEST_COUNT = 1_000_000
@@ -70,7 +70,7 @@ function parsed(args: readonly string[]) {
 function misused(): BrokerError {
   return new BrokerError(
     'usage',
-    'soak refused: expected MINUTES [--seed S] [--json], or flat COUNT [--json]',
+    `soak refused: expected MINUTES [--seed S] [--json], or flat COUNT [--json], got ${given(process.argv.slice(2).join(' '))}`,
   )
 }
 

@@ -6,12 +6,14 @@ import { type DaemonProcess, endText, lastWords, refusalOf, startDaemon } from '
 import { reachableProgram } from '../selftest/program-copy.js'
 import { areSeparate, readIdentities, SINGLE_USER_SENTENCE } from '../system/identities.js'
 import { makeSocketFolders } from '../system/installation.js'
+import { readPins } from './host-session.js'
 import type { CommonOptions } from './output.js'
 import { findState, layoutOfState } from './state.js'
 
 /** Starts both daemons and stays until they end. */
 export async function up(options: CommonOptions): Promise<void> {
   const layout = layoutOfState(findState(options.state))
+  readPins(layout)
   const identities = readIdentities(layout.identities)
   const separate = areSeparate(identities)
   if (process.geteuid?.() === 0) makeSocketFolders(layout, identities)

@@ -183,6 +183,6 @@ function checkReceiptOf(
   if (other === false) return
   throw new BrokerError(
     'authorization_denied',
-    `mutation receipt ${other} refused: expected the one of this command; see chio credential list`,
+    `mutation receipt ${other} refused: expected the one of this command, got another; see chio credential list`,
   )
 }

@@ -68,7 +68,10 @@ export class KernelClient {
     const response = readResponse(await this.#request(requestId, body, kind))
     if (response.refusal !== null) throw refusalError(response.refusal)
     if (response.result?.kind !== kind) {
-      throw new BrokerError('invalid_request', `kernel answer refused: expected a result of ${kind}`)
+      throw new BrokerError(
+        'invalid_request',
+        `kernel answer refused: expected a result of ${kind}, got another`,
+      )
     }
     return response.result.response as ResponseOf<K>
   }

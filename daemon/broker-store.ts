@@ -5,10 +5,11 @@ import type { Clock } from '../protocol/clock.js'
 import { type OpenOptions, openStore } from '../store/open.js'
 import { provisionStore } from '../store/provision.js'
 import type { Store } from '../store/store.js'
+import { BROKER_STORE_FILE } from './config.js'
 import { BROKER_SCHEMA } from './schema.js'
 
 export function brokerStorePath(stateDirectory: string): string {
-  return join(stateDirectory, 'broker.db')
+  return join(stateDirectory, BROKER_STORE_FILE)
 }
 
 /** Makes the store, once. @throws BrokerError `storage` when one exists. */

@@ -30,10 +30,13 @@ import {
   whole,
   word,
 } from '../protocol/shape.js'
+import { assertOwnStore } from '../system/own-state.js'
 import { overflowUid } from '../system/peer.js'
 import { readRetainedFile } from '../system/retained-file.js'
 import { LocalProviders } from './provider/local-providers.js'
 
+/** The store in the state directory. */
+export const BROKER_STORE_FILE = 'broker.db'
 export const CONFIG_SCHEMA = 'chio.brokerd-config.v1'
 const MAXIMUM_ID = 0xffff_fffe
 const MAXIMUM_CLIENTS = 256
@@ -110,12 +113,20 @@ export type BrokerdClient = BrokerdConfig['clients'][number]
 
 /**
  * Reads the file under its custody: ours, one link, not writable by group or others.
- * @throws BrokerError `custody` or `invalid_configuration`.
+ * @throws BrokerError `custody`, `invalid_configuration` or `state_elsewhere`.
  */
 export function readConfig(file: string): BrokerdConfig {
   const ownerUid = process.geteuid?.() ?? 0
   const rules = { maximumBytes: MAXIMUM_CONFIGURATION_BYTES, ownerUid, forbiddenMode: 0o022 }
-  return parseConfig(readFile(file, rules))
+  return ownConfig(file, parseConfig(readFile(file, rules)))
+}
+
+/** The configuration itself. @throws BrokerError `state_elsewhere` when it is that of another installation. */
+export function ownConfig(file: string, config: BrokerdConfig): BrokerdConfig {
+  const { authority, socketPath, stateDirectory } = config
+  const socketPaths = [socketPath, authority.socketPath]
+  assertOwnStore(file, BROKER_STORE_FILE, { stateDirectory, socketPaths })
+  return config
 }
 
 function readFile(file: string, rules: Parameters<typeof readRetainedFile>[1]): Uint8Array {
@@ -149,7 +160,9 @@ function parseDocument(bytes: Uint8Array): JsonValue {
     return parseStrictJson(bytes, 'configuration')
   } catch (cause) {
     const sentence =
-      cause instanceof BrokerError ? cause.message : 'configuration refused: expected strict JSON'
+      cause instanceof BrokerError
+        ? cause.message
+        : 'configuration refused: expected strict JSON, got something else'
     throw new BrokerError('invalid_configuration', sentence, { cause })
   }
 }
@@ -185,16 +198,19 @@ function admitKey(name: string, hex: string): void {
 function checkTogether(config: BrokerdConfig): void {
   const { administrators, authority, clients } = config
   if (administrators.threshold > administrators.keys.length) {
-    refuse('administrators.threshold', `at most the ${administrators.keys.length} keys given`)
+    refuse(
+      'administrators.threshold',
+      `at most the ${administrators.keys.length} keys given, got ${administrators.threshold}`,
+    )
   }
   if (new Set(administrators.keys).size !== administrators.keys.length) {
-    refuse('administrators.keys', 'each key once')
+    refuse('administrators.keys', 'each key once, got one twice')
   }
   if (authority.socketPath === config.socketPath)
-    refuse('authority.socketPath', 'another path than socketPath')
+    refuse('authority.socketPath', 'another path than socketPath, got the same')
   const unmapped = clients.findIndex(client => client.uid === overflowUid())
-  if (unmapped !== -1) refuse(`clients.${unmapped}.uid`, 'a uid of its own, not the overflow uid')
-  if (authority.uid === overflowUid()) refuse('authority.uid', 'a uid of its own, not the overflow uid')
+  if (unmapped !== -1) refuse(`clients.${unmapped}.uid`, 'a uid of its own, got the overflow uid')
+  if (authority.uid === overflowUid()) refuse('authority.uid', 'a uid of its own, got the overflow uid')
   new LocalProviders(config.localProviders)
 }
 

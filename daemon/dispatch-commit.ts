@@ -91,7 +91,7 @@ function assertNow(
   const nowUnixSeconds = unixSeconds(clock)
   preparation.assertHeld()
   if (!peer.isAlive()) throw new Refused('connector_gone', 'one that ended')
-  if (connection.hungUp()) throw new Refused('stream_closed', 'a closed one')
+  if (connection.hungUp()) throw new Refused('stream_left', 'a closed one')
   if (nowUnixSeconds >= body.expiresAtUnixSeconds || nowUnixSeconds < body.notBeforeUnixSeconds) {
     throw new Refused('request_refused', 'a capability outside its time')
   }

@@ -164,7 +164,8 @@ function currentOf(
   progress: Progress,
 ): AttemptRecord | undefined {
   const current = findAttempt(tx, attempt.attemptId)
-  if (current === undefined) throw new BrokerError('invariant', 'end refused: expected a registered attempt')
+  if (current === undefined)
+    throw new BrokerError('invariant', 'end refused: expected a registered attempt, got none')
   if (current.receiptReference === reference) return undefined
   const wasCommitted = current.state === 'dispatch_committed'
   if (wasCommitted !== (progress === 'committed')) {

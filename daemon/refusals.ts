@@ -81,7 +81,17 @@ export const REFUSALS = {
     'authorization_denied',
   ),
   stream_closed: {
-    ...fails('stream', 'the frame before the end of the stream', UNTIL_DISPATCH, 'invalid_request'),
+    ...fails('stream', 'the frame before the end of the stream', ['preparation', 'held'], 'invalid_request'),
+    silent: true,
+  },
+  // The frame came, and nobody is there for the answer: it is not asked for.
+  stream_left: {
+    ...fails(
+      'stream',
+      'descriptor 8 kept open until the response was read',
+      ['consumption'],
+      'invalid_request',
+    ),
     silent: true,
   },
   stream_reset: {
@@ -126,9 +136,21 @@ export const REFUSALS = {
     ['consumption'],
     'authorization_denied',
   ),
+  provider_unresolved: fails(
+    'provider name',
+    'public addresses for it from the name servers of this machine',
+    ['consumption'],
+    'upstream',
+  ),
   provider_unreachable: fails(
     'provider',
-    'a verified connection before the commit',
+    'a connection to its port that lasts until the commit',
+    ['consumption'],
+    'upstream',
+  ),
+  provider_unverified: fails(
+    'provider certificate',
+    'a TLS handshake, and a certificate for its name by an authority that this broker trusts',
     ['consumption'],
     'upstream',
   ),

@@ -178,17 +178,25 @@ export class SlotDesk {
     const timer = setInterval(() => {
       // While it waits, what came on the stream before its end is read first: the end there has its own reason.
       if (preparation.phase !== 'waiting' && connection.hungUp()) {
-        this.end(preparation, new Refused('stream_closed'))
+        this.end(preparation, new Refused(leftReason(preparation), 'a closed one'))
       } else if (!peer.isAlive() && !connection.hungUp()) {
         this.end(preparation, new Refused('connector_gone', 'one that ended'))
       }
     }, CONNECTOR_LOOK_MS)
     void connection.ended.then(ending => {
       if (preparation.phase === 'waiting' || preparation.isCommitted) return
-      this.end(preparation, new Refused(ending === 'surplus' ? 'surplus_bytes' : 'stream_closed'))
+      this.end(
+        preparation,
+        new Refused(ending === 'surplus' ? 'surplus_bytes' : leftReason(preparation), ending),
+      )
     })
     return () => clearInterval(timer)
   }
+}
+
+/** Before the acknowledgement a connector left; after the frame came, a tool that does not wait for its answer. */
+function leftReason({ phase }: Preparation): RefusalReason {
+  return phase === 'executing' ? 'stream_left' : 'stream_closed'
 }
 
 const NOBODY = {

@@ -26,11 +26,17 @@ const ABANDONED: ReadonlySet<RefusalReason> = new Set([
   'hold_not_captured',
   'released',
   'stream_closed',
+  'stream_left',
   'stream_reset',
   'surplus_bytes',
 ])
 /** How a provider that cannot be reached ends a preparation whose frame is here. */
-const UNREACHED: ReadonlySet<RefusalReason> = new Set(['deadline_expired', 'provider_unreachable'])
+const UNREACHED: ReadonlySet<RefusalReason> = new Set([
+  'deadline_expired',
+  'provider_unreachable',
+  'provider_unresolved',
+  'provider_unverified',
+])
 /** How a dispatch ends that the provider answered, whatever it said. */
 const ANSWERED: ReadonlySet<RefusalReason> = new Set([
   'credential_reflected',

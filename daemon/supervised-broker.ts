@@ -35,7 +35,10 @@ export class SupervisedBroker implements SupervisedDaemon {
     const { isListening, isStopping, store } = this.#parts
     await store.transaction('watchdog', tx => tx.get('SELECT openings FROM store_state'))
     if (!isListening() && !isStopping())
-      throw new BrokerError('invariant', 'broker refused: expected its socket to listen')
+      throw new BrokerError(
+        'invariant',
+        'broker refused: expected its socket to listen, got one that does not',
+      )
   }
 
   async #lookAtKernel(): Promise<void> {

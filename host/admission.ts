@@ -143,7 +143,10 @@ export async function authorize(
   const { registration } = authorized
   checkRegistrationOf(registration, execute)
   if (registration.ids.operationId !== operationId) {
-    throw new BrokerError('authority_unavailable', 'registration refused: expected the reserved operation')
+    throw new BrokerError(
+      'authority_unavailable',
+      'registration refused: expected the reserved operation, got another',
+    )
   }
   const attempt = { registration, request: execute }
   return {

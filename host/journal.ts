@@ -141,7 +141,7 @@ export function openJournalFrame(
 function unreadable(name: string, cause?: unknown): BrokerError {
   return new BrokerError(
     'custody',
-    `journal ${name} refused: expected bytes sealed under this host's journal key`,
+    `journal ${name} refused: expected bytes sealed under this host's journal key, got others`,
     { cause },
   )
 }

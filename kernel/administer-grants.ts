@@ -86,7 +86,10 @@ export async function showGrant(context: KernelContext, caller: Caller, grantId:
   const stored = await context.store.findGrant(grantId)
   const key = caller.callerPublicKey
   if (stored !== undefined && (key === null || stored.grant.callerPublicKey === key)) return viewOf(stored)
-  throw new BrokerError('grant_unknown', 'grant refused: expected one of yours that this kernel holds')
+  throw new BrokerError(
+    'grant_unknown',
+    'grant refused: expected one of yours that this kernel holds, got none',
+  )
 }
 
 export async function listGrants(context: KernelContext, caller: Caller, limit: number) {

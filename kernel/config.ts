@@ -30,9 +30,12 @@ import {
 } from '../protocol/shape.js'
 import { toolCalls } from './calls/call-config.js'
 import { atMost, id, jsonSchema, publicKey, yesOrNo } from './config-values.js'
+import { assertOwnStore } from '../system/own-state.js'
 import { overflowUid } from '../system/peer.js'
 import { readRetainedFile } from '../system/retained-file.js'
 
+/** The store in the state directory. */
+export const KERNEL_STORE_FILE = 'kernel.db'
 export const KERNELD_CONFIG_SCHEMA = 'chio.kerneld-config.v1'
 
 /** Longest life of an execution nonce; the default of the wire is 30 s. */
@@ -182,14 +185,22 @@ export function parseKernelConfig(bytes: Uint8Array): KernelConfig {
   throw new BrokerError('invalid_configuration', `kernel configuration refused: ${faults.join('; ')}`)
 }
 
-/** Reads the file of the process's own uid, which nobody else may write. */
+/** Reads the file of the process's own uid, which nobody else may write. @throws BrokerError also `state_elsewhere`. */
 export function readKernelConfig(path: string): KernelConfig {
   const bytes = readRetainedFile(path, {
     maximumBytes: MAXIMUM_CONFIGURATION_BYTES,
     ownerUid: process.geteuid?.() ?? 0,
     forbiddenMode: GROUP_OR_OTHERS_WRITE,
   })
-  return parseKernelConfig(bytes)
+  return ownKernelConfig(path, parseKernelConfig(bytes))
+}
+
+/** The configuration itself. @throws BrokerError `state_elsewhere` when it is that of another installation. */
+export function ownKernelConfig(path: string, config: KernelConfig): KernelConfig {
+  const { authoritySocketPath, broker: pinned, hostSocketPath, stateDirectory } = config
+  const socketPaths = [hostSocketPath, authoritySocketPath, pinned.socketPath]
+  assertOwnStore(path, KERNEL_STORE_FILE, { stateDirectory, socketPaths })
+  return config
 }
 
 /** The broker as its client pins it: the kernel's own sockets say whether both are one uid. */

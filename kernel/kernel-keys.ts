@@ -40,7 +40,10 @@ function sourcesOf(choices: KeyChoices): Record<KernelKeyName, KeySource> {
   const wrong = found.filter(([, source]) => source === undefined).map(([name]) => name)
   if (wrong.length === 0) return Object.fromEntries(found) as Record<KernelKeyName, KeySource>
   const options = wrong.map(name => `--${name}-key-{file,fd,credential}`).join(', ')
-  throw new BrokerError('invalid_configuration', `kernel refused: expected exactly one each of ${options}`)
+  throw new BrokerError(
+    'invalid_configuration',
+    `kernel refused: expected exactly one each of ${options}, got none or several`,
+  )
 }
 
 function sourceOf({ credential, fd, file }: KeyChoice): KeySource | undefined {

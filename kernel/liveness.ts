@@ -11,9 +11,11 @@ export function assertGrantLive(
   stored: StoredGrant | undefined,
   nowUnixSeconds: number,
 ): asserts stored is StoredGrant {
-  if (stored === undefined) refuse('grant_unknown', 'grant refused: expected one that this kernel holds')
+  if (stored === undefined)
+    refuse('grant_unknown', 'grant refused: expected one that this kernel holds, got none')
   const { grantId, expiresAtUnixSeconds } = stored.grant
-  if (stored.revoked) refuse('grant_revoked', `grant ${grantId} refused: expected one that is not revoked`)
+  if (stored.revoked)
+    refuse('grant_revoked', `grant ${grantId} refused: expected one that is not revoked, got a revoked one`)
   if (nowUnixSeconds >= expiresAtUnixSeconds) {
     refuse('grant_expired', `grant ${grantId} refused: expected one that lives, got one that has expired`)
   }

@@ -96,7 +96,10 @@ async function ownGrant(context: KernelContext, request: ReserveRequest): Promis
     stored?.grant.callerPublicKey === request.callerPublicKey &&
     stored.grant.tenantScope === context.config.tenantScope
   if (stored !== undefined && isOwn) return stored
-  throw new BrokerError('grant_unknown', 'grant refused: expected one of yours that this kernel holds')
+  throw new BrokerError(
+    'grant_unknown',
+    'grant refused: expected one of yours that this kernel holds, got none',
+  )
 }
 
 /** When the proof is signed is no part of what is committed to: people may take longer than a proof lives. */
@@ -137,13 +140,19 @@ function checkBounds({ grant }: StoredGrant, request: ReserveRequest): void {
 function checkProofTime(request: ReserveRequest, skewSeconds: number, nowUnixSeconds: number): void {
   const { proofIssuedAtUnixSeconds } = request
   if (proofIssuedAtUnixSeconds > nowUnixSeconds + skewSeconds) {
-    deny('proofIssuedAtUnixSeconds', 'an issue that is not in the future; compare the clocks')
+    deny(
+      'proofIssuedAtUnixSeconds',
+      'an issue that is not in the future, got one that is; compare the clocks',
+    )
   }
   if (proofIssuedAtUnixSeconds < nowUnixSeconds - Math.min(skewSeconds, PROOF_NONCE_TTL_SECONDS)) {
-    deny('proofIssuedAtUnixSeconds', 'an issue within the clock skew; make a fresh proof')
+    deny('proofIssuedAtUnixSeconds', 'an issue within the clock skew, got an older one; make a fresh proof')
   }
   if (!/^[A-Za-z0-9_-]+$/.test(request.proofNonce)) {
-    throw new BrokerError('invalid_request', 'proofNonce refused: expected letters, digits, _ and -')
+    throw new BrokerError(
+      'invalid_request',
+      'proofNonce refused: expected letters, digits, _ and -, got others',
+    )
   }
 }
 

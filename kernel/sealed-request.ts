@@ -60,7 +60,7 @@ function opened<T>(
   } catch (cause) {
     throw new BrokerError(
       'storage',
-      'retained request refused: expected one sealed for this operation under this storage key',
+      'retained request refused: expected one sealed for this operation under this storage key, got another',
       { cause },
     )
   }

@@ -18,7 +18,7 @@ import { EmbeddedAdmissionStore } from './admission-moves.js'
 import { serveAuthority } from './serving/authority-service.js'
 import { pinnedExecutor } from './delivery/caller-pin.js'
 import { callPolicyOf, type ToolCallSettings } from './calls/call-policy.js'
-import type { KernelConfig } from './config.js'
+import { KERNEL_STORE_FILE, type KernelConfig } from './config.js'
 import { faultFields } from './fault-fields.js'
 import type { LogSettings } from './log/decision-receipt.js'
 import { serveHost } from './serving/host-service.js'
@@ -40,8 +40,6 @@ import { KERNEL_STORE_SCHEMA } from './sqlite/schema.js'
 import { headPathOf } from './sqlite/signed-head.js'
 import { openTables } from './sqlite/tables.js'
 import { SupervisedKernel } from './serving/supervised-kernel.js'
-
-const STORE_FILE = 'kernel.db'
 
 export interface StartOptions extends Omit<KernelParts, 'log'> {
   readonly log?: KernelLog
@@ -76,7 +74,7 @@ export interface RunningKernel {
 }
 
 export function kernelStorePath(config: Pick<KernelConfig, 'stateDirectory'>): string {
-  return join(config.stateDirectory, STORE_FILE)
+  return join(config.stateDirectory, KERNEL_STORE_FILE)
 }
 
 /** Makes the kernel's store, once. @throws BrokerError `storage` when it stands already. */

@@ -109,13 +109,14 @@ export function checkHeaderNames(names: readonly string[], what: string): void {
  * @throws BrokerError `invalid_request` when a part is not allowed.
  */
 export function destinationFromUrl(url: string, method: string): BrokerDestination {
-  if (!URL.canParse(url)) refuse('URL', 'an absolute https URL')
+  if (!URL.canParse(url)) refuse('URL', 'an absolute https URL, got none')
   const parsed = new URL(url)
-  if (parsed.protocol !== 'https:') refuse('URL scheme', 'https')
-  if (parsed.username !== '' || parsed.password !== '') refuse('URL', 'no user information before the host')
-  if (url.includes('#')) refuse('URL', 'no fragment')
+  if (parsed.protocol !== 'https:') refuse('URL scheme', `https, got ${parsed.protocol.slice(0, 16)}`)
+  if (parsed.username !== '' || parsed.password !== '')
+    refuse('URL', 'no user information before the host, got some')
+  if (url.includes('#')) refuse('URL', 'no fragment, got one')
   const known = METHODS.find(name => name === method)
-  if (known === undefined) refuse('method', `one of ${METHODS.join(' ')}`)
+  if (known === undefined) refuse('method', `one of ${METHODS.join(' ')}, got another`)
   const destination: BrokerDestination = {
     exactPathAndQuery: parsed.pathname + parsed.search,
     explicitPort: parsed.port === '' ? 443 : Number(parsed.port),

@@ -5,8 +5,9 @@
 
 import { CALLER_ERROR_CODES } from './caller-error-codes.js'
 import { type ErrorCodeRow, row } from './error-code-row.js'
+import { KERNEL_ERROR_CODES } from './kernel-error-codes.js'
 
-export type { ErrorCodeRow } from './error-code-row.js'
+export type { ErrorCodeRow }
 
 export const ERROR_CODES = {
   // The broker protocol's own codes.
@@ -14,19 +15,39 @@ export const ERROR_CODES = {
   authorization_denied: row(
     'authorization_denied',
     1,
-    'ask an administrator for a grant that covers this request',
+    'ask an administrator for what the sentence says is missing: a grant, a client, a key',
   ),
-  authority_unavailable: row('authority_unavailable', 69, 'see that the kernel serves: chio status'),
-  conflict: row('conflict', 1, 'see who holds the slot, or what is recorded: chio status'),
-  invariant: row(null, 1, 'stop and report this: the daemon found its own records in disagreement'),
-  storage: row(null, 1, 'check disk space, permissions and the health of the state directory: chio doctor'),
-  upstream: row('upstream', 1, 'check that the provider can be reached from this machine'),
+  authority_unavailable: row(
+    'authority_unavailable',
+    69,
+    'see that broker and kernel serve, and that their clocks agree: chio status',
+  ),
+  conflict: row(
+    'conflict',
+    1,
+    'see what stands there already, then ask again: chio status, chio operation list',
+  ),
+  invariant: row(null, 1, 'stop and report this: a program contradicts itself, or its records each other'),
+  storage: row(
+    null,
+    1,
+    'set right what the sentence names: a path, its permissions, the space or health of its disk',
+  ),
+  upstream: row(
+    'upstream',
+    1,
+    'see why the provider is not reached, or for how long it is paused: chio status',
+  ),
   response_rejected: row(
     'response_rejected',
     1,
     'read the receipt: the provider answered what the grant does not allow',
   ),
-  custody: row(null, 1, 'check the owner, mode and links of the named key or credential: chio doctor'),
+  custody: row(
+    null,
+    1,
+    'set right what the sentence names: a file, a key, their owner, mode or links: chio doctor',
+  ),
   clock: row('clock', 1, 'correct the system clock: chio doctor shows what it reads'),
 
   // The broker's own additions: attempts and outcomes.
@@ -52,7 +73,11 @@ export const ERROR_CODES = {
     1,
     'the broker restarted before anything was sent: run it again',
   ),
-  deadline_expired: row(null, 1, 'prepare again; the stream lives 30 seconds at most'),
+  deadline_expired: row(
+    null,
+    1,
+    'run it again: a stream lives 30 seconds at most, a question to a daemon less',
+  ),
   start_denied: row('authorization_denied', 1, 'the kernel refused the start; the hold was given back'),
   credential_unavailable: row(
     'authorization_denied',
@@ -61,125 +86,7 @@ export const ERROR_CODES = {
   ),
   credential_exists: row(null, 1, 'see what is stored: chio credential list'),
 
-  // The kernel's own refusals: operations, grants, execution nonces.
-  request_binding_mismatch: row(
-    'conflict',
-    1,
-    'this invocation id belongs to another request: give the changed request an id of its own',
-  ),
-  operation_unknown: row(
-    'authorization_denied',
-    1,
-    'the kernel holds no such operation: chio operation list',
-  ),
-  operation_state: row(
-    'conflict',
-    1,
-    'the operation stands in another state: read it with chio operation show',
-  ),
-  operation_shares_arguments: row(
-    'conflict',
-    1,
-    'see what became of the other operation first: chio explain',
-  ),
-  illegal_transition: row(
-    null,
-    1,
-    'stop and report this: the kernel tried a move that its own table forbids',
-  ),
-  fenced: row(null, 73, 'another kernel took this store over: this process writes no more'),
-  grant_unknown: row('authorization_denied', 1, 'name a grant that the kernel holds: chio capability list'),
-  grant_revoked: row('authorization_denied', 1, 'ask an administrator for a new grant'),
-  grant_expired: row('authorization_denied', 1, 'ask an administrator for a new grant'),
-  grant_exhausted: row(
-    'authorization_denied',
-    1,
-    'ask an administrator for another grant: chio capability issue',
-  ),
-  grant_exceeded: row('authorization_denied', 1, 'keep the request within the bounds of the grant'),
-  approval_required: row('authorization_denied', 75, 'ask its approvers, then repeat it: chio approval list'),
-  approval_unavailable: row('authorization_denied', 1, "name enough approvers in the kernel's configuration"),
-  approval_denied: row('authorization_denied', 1, 'an approver said no: ask why before you ask again'),
-  approval_mismatch: row(
-    'authorization_denied',
-    1,
-    'read the operation again and approve exactly it: chio approval show',
-  ),
-  approval_expired: row('authorization_denied', 1, 'run it again and have it approved in time'),
-  approval_repeated: row('conflict', 1, 'let another approver speak: each counts once'),
-  capability_denied: row(
-    'authorization_denied',
-    1,
-    'present a token of a trusted issuer that covers this call',
-  ),
-  capability_expired: row('authorization_denied', 1, 'ask its issuer for a new capability token'),
-  capability_revoked: row('authorization_denied', 1, 'ask its issuer for a new capability token'),
-  guard_denied: row('authorization_denied', 1, 'read the reason: a guard of this kernel refuses the call'),
-  context_stale: row('conflict', 1, 'refresh the invocation context from its session, then ask again'),
-  executor_unpinned: row(
-    'authority_unavailable',
-    69,
-    'pin an executor in the configuration of the kernel; the operation stays as it is',
-  ),
-  executor_changed: row(
-    'conflict',
-    1,
-    'pin the executor again under which the operation was admitted; it stays as it is until then',
-  ),
-  attachment_forbidden: row(
-    null,
-    1,
-    'stop and report this: the kernel attached to an operation what it does not support',
-  ),
-  attachment_missing: row(null, 1, 'stop and report this: the kernel tried a move without what it rests on'),
-  stale_version: row('conflict', 1, 'reread the operation, then choose its next move: chio operation show'),
-  clock_jumped: row('clock', 1, 'correct the system clock, or sign that it is right: chio clock accept'),
-  execution_nonce_schema: row(
-    'authorization_denied',
-    1,
-    'present a nonce of the second profile, which is bound to its operation',
-  ),
-  execution_nonce_window: row(
-    'authorization_denied',
-    1,
-    'present the nonce as the kernel signed it: it ends after its issue',
-  ),
-  execution_nonce_signature: row(
-    'authorization_denied',
-    1,
-    'present the nonce that this kernel signed for this operation',
-  ),
-  execution_nonce_replayed: row(
-    'authorization_denied',
-    1,
-    'reserve anew: a nonce is reserved once and ends once',
-  ),
-  execution_nonce_encoding: row(
-    'invalid_request',
-    1,
-    'present the exact bytes of the nonce, at most 16,384 of them',
-  ),
-  execution_nonce_not_adopted: row(
-    'authorization_denied',
-    1,
-    'the kernel that reserved it has ended: cancel the operation and reserve anew',
-  ),
-  execution_nonce_binding: row(
-    'authorization_denied',
-    1,
-    'present the nonce that was reserved for this operation',
-  ),
-  execution_nonce_expired: row(
-    'authorization_denied',
-    1,
-    'reserve anew: an execution nonce lives for seconds',
-  ),
-  execution_nonce_not_yet_valid: row(
-    'authorization_denied',
-    1,
-    'correct the system clock: it stepped backwards',
-  ),
-  execution_nonce_capacity: row('authority_unavailable', 69, 'wait for reservations to be used or to expire'),
+  ...KERNEL_ERROR_CODES,
 
   ...CALLER_ERROR_CODES,
 
@@ -201,7 +108,7 @@ export const ERROR_CODES = {
     1,
     'another process answers on this socket: check pins and socket owners with chio doctor',
   ),
-  broker_unavailable: row(null, 69, 'start the broker: chio up'),
+  broker_unavailable: row(null, 69, 'start the broker: chio up, or its service; its log says why it ended'),
   broker_stopping: row(
     'broker_stopping',
     69,
@@ -212,7 +119,7 @@ export const ERROR_CODES = {
     69,
     'run it again when the kernel serves again: nothing of it was taken up',
   ),
-  kernel_unavailable: row(null, 69, 'start the kernel: chio up'),
+  kernel_unavailable: row(null, 69, 'start the kernel: chio up, or its service; its log says why it ended'),
   activation_refused: row(null, 1, 'make the .socket unit name exactly the sockets of the configuration'),
   another_instance: row(null, 73, 'another process serves this store: stop it first'),
 
@@ -262,11 +169,25 @@ export const ERROR_CODES = {
     1,
     'correct the named member of the configuration: chio doctor checks the whole',
   ),
-  unsupported_platform: row(null, 1, 'run on Linux 5.10 or later'),
+  unsupported_platform: row(
+    null,
+    1,
+    'run where the sentence asks for: Linux 5.10 or later, with what it lacks here',
+  ),
+  installation_missing: row(
+    null,
+    1,
+    'make one: chio init; or name the folder of the one that you mean: --state',
+  ),
   installation_exists: row(
     null,
     1,
     'use the one that is there: chio up; or name another folder with --state',
+  ),
+  state_elsewhere: row(
+    null,
+    1,
+    'use the installation where it was made, with --state; or make another one: chio init',
   ),
   store_missing: row(null, 1, 'provision the store once: chio init'),
   store_replaced: row(

@@ -74,6 +74,8 @@ export type Reconciliation = Infer<typeof Reconciliation>
 export const OperationExplanation = object({
   /** Where the broker says the attempt stands; in words where it says nothing. */
   attempt: sentence,
+  /** Why the broker ended it: a row of docs/refusals.md; null where nothing was refused, or nothing is known. */
+  attemptReason: nullable(text({ minBytes: 1, maxBytes: 64 })),
   capture: sentence,
   document: AdmissionOperationDocument,
   history: array(HistoryLine, { max: MAXIMUM_HISTORY_LINES }),

@@ -50,11 +50,14 @@ export function checkPlacement(placement: CredentialPlacement): void {
   if (placement.kind === 'named_header' && !isPlaceableHeader(placement.header)) {
     throw new BrokerError(
       'invalid_request',
-      'placement header refused: expected a lower-case field name outside framing, host and cookie fields',
+      'placement header refused: expected a lower-case field name outside framing, host and cookie fields, got another',
     )
   }
   if (placement.kind === 'basic_authorization' && !/^[\x21-\x39\x3b-\x7e]+$/.test(placement.user)) {
-    throw new BrokerError('invalid_request', 'placement user refused: expected visible ASCII without a colon')
+    throw new BrokerError(
+      'invalid_request',
+      'placement user refused: expected visible ASCII without a colon, got other characters',
+    )
   }
 }
 
@@ -73,7 +76,7 @@ export function parsePlacement(form: string): CredentialPlacement {
   if (placement === undefined) {
     throw new BrokerError(
       'invalid_request',
-      'placement refused: expected bearer, api-key, basic:USER or header:NAME',
+      'placement refused: expected bearer, api-key, basic:USER or header:NAME, got another form',
     )
   }
   checkPlacement(placement)

@@ -49,7 +49,7 @@ export function encodeIdentities({ broker, kernel, cage }: Identities): Uint8Arr
   return Buffer.from(`${JSON.stringify(document, null, 2)}\n`, 'utf8')
 }
 
-/** @throws BrokerError `invalid_configuration` when STATE holds no installation. */
+/** @throws BrokerError `installation_missing`, or `invalid_configuration`. */
 export function readIdentities(path: string): Identities {
   let bytes: Uint8Array
   try {
@@ -57,8 +57,8 @@ export function readIdentities(path: string): Identities {
   } catch (cause) {
     if (isBrokerError(cause)) throw cause
     throw new BrokerError(
-      'invalid_configuration',
-      `no installation at ${path}: run chio init, or name another --state`,
+      'installation_missing',
+      `installation refused: expected ${path}, got ${(cause as NodeJS.ErrnoException).code ?? 'a fault'}`,
       {
         cause,
       },
@@ -66,7 +66,10 @@ export function readIdentities(path: string): Identities {
   }
   const read = readShape(schema, parseStrictJson(bytes, 'identities'))
   if ('faults' in read) {
-    throw new BrokerError('invalid_configuration', `${path} refused: expected the file that chio init wrote`)
+    throw new BrokerError(
+      'invalid_configuration',
+      `${path} refused: expected the file that chio init wrote, got one of another form`,
+    )
   }
   const { broker, kernel, cage } = read.value
   return { broker, kernel, cage }

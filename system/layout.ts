@@ -1,6 +1,13 @@
 // Where an installation keeps what: the folders of STATE, who owns each, and the three sockets. Paths are
 // decided here once and written into configurations and pins; nothing derives them later.
-import { isAbsolute, join, resolve } from 'node:path'
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+
+/** Where the installation of the machine is, and where the units look for it. */
+export const SYSTEM_STATE = '/var/lib/chio'
+const SYSTEM_RUN = '/run/chio'
+/** One installation for each tenant, as the unit templates name them. */
+const TENANTS_STATE = '/var/lib/chio-tenants'
+const TENANTS_RUN = '/run/chio-tenants'
 
 /** Files and sockets of one installation. */
 export interface Layout {
@@ -74,6 +81,22 @@ export function layoutOf(state: string, run = join(state, 'run')): Layout {
     pins: join(state, 'pins.json'),
     kernelPublicKey: join(state, 'kernel.pub'),
   }
+}
+
+/** The layout of a state folder; the system's, and those of its tenants, have their sockets below /run. */
+export function layoutOfState(state: string): Layout {
+  if (state === SYSTEM_STATE) return layoutOf(state, SYSTEM_RUN)
+  return dirname(state) === TENANTS_STATE
+    ? layoutOf(state, join(TENANTS_RUN, basename(state)))
+    : layoutOf(state)
+}
+
+/** The state folder of a socket that lies where `layoutOfState` puts it; null for one that was laid elsewhere. */
+export function stateOfSocket(socketPath: string): string | null {
+  const run = dirname(dirname(socketPath))
+  if (run === SYSTEM_RUN) return SYSTEM_STATE
+  if (dirname(run) === TENANTS_RUN) return join(TENANTS_STATE, basename(run))
+  return basename(run) === 'run' && basename(socketPath) === 'sock' ? dirname(run) : null
 }
 
 export function hostLayout(state: string, uid: number): HostLayout {

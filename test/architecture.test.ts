@@ -44,6 +44,7 @@ describe('the house', () => {
     ['no C function is longer than its budget', () => text.checkCFunctionLength(files)],
     ['no file switches a size budget off', () => text.checkBudgetExemptions(files)],
     ['every source file opens with what it owns', () => text.checkOpeningComment(files)],
+    ['every refusal says what it got', () => text.checkRefusalSentences(files)],
     ['no committed file knows one machine', () => text.checkMachineTraces(files)],
     ['the lock file names no registry', () => text.checkLockFile(files)],
   ])('%s', (_promise, findings) => {

@@ -4,6 +4,7 @@
 import { type Clock, NS_PER_MS } from '../../protocol/clock.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { whenPassed } from '../../system/deadline.js'
+import { OpeningFault } from './opening-fault.js'
 
 export class OpeningBudget {
   readonly #controller = new AbortController()
@@ -82,5 +83,5 @@ export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal):
 }
 
 function deadlineRefusal(): BrokerError {
-  return new BrokerError('upstream', 'the provider was not reached in time: nothing was sent; try again')
+  return new OpeningFault('unreachable', 'none in time', { isLate: true })
 }

@@ -5,18 +5,19 @@
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { isAddressLiteral } from '../../protocol/destination.js'
-import { BrokerError } from '../../protocol/errors.js'
+import type { BrokerError } from '../../protocol/errors.js'
 import { refusalIn } from './budget.js'
+import { OpeningFault } from './opening-fault.js'
 import type { ProviderRoute } from './route.js'
 import { systemErrorCode } from './system-error.js'
-import { judgeCertificate, trustFor } from './trust.js'
+import { CertificateFault, judgeCertificate, trustFor } from './trust.js'
 
 /**
  * Opens a verified TLS connection to an address.
  * @param address checked and canonical; the connected peer must be exactly it, before and after TLS.
  * @param signal ends the attempt; its socket is destroyed.
  * @returns a paused socket on which nothing was written but the handshake.
- * @throws BrokerError `upstream`; the sentence holds an error code, never peer bytes.
+ * @throws OpeningFault `unreachable` or `unverified`, with an error code, never peer bytes.
  */
 export async function establish(
   address: string,
@@ -49,21 +50,21 @@ function secure(socket: Socket, route: ProviderRoute): TLSSocket {
 
 function assertPinned(socket: Socket, address: string): void {
   if (socket.remoteAddress === address) return
-  abandon(socket, 'the connected peer is not the checked address')
+  abandon(socket, 'a peer at another address than the checked one')
 }
 
 function assertHandshake(socket: TLSSocket): void {
   socket.disableRenegotiation()
-  if (!socket.authorized) abandon(socket, 'the certificate was not verified')
-  if (socket.isSessionReused()) abandon(socket, 'the session was resumed')
+  if (!socket.authorized) abandon(socket, 'a certificate that was not verified')
+  if (socket.isSessionReused()) abandon(socket, 'a session that was resumed')
   if (socket.alpnProtocol !== false && socket.alpnProtocol !== 'http/1.1') {
-    abandon(socket, 'the provider chose another protocol than http/1.1')
+    abandon(socket, 'another protocol than http/1.1')
   }
 }
 
 function abandon(socket: Socket, why: string): never {
   socket.destroy()
-  throw new BrokerError('upstream', `provider connection refused: ${why}; nothing was sent`)
+  throw new OpeningFault('unverified', why)
 }
 
 function whenReady(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<void> {
@@ -91,9 +92,28 @@ function ignoreLateError(): void {
   // The 'close' that follows it is what every owner of the socket acts on.
 }
 
+/** A connection that ended, at whatever moment: it says nothing of the provider's identity. */
+const LOST: ReadonlySet<string> = new Set([
+  'ECONNABORTED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'EPIPE',
+  'ETIMEDOUT',
+])
+
 // The error itself is left out: a TLS error's message quotes the peer's certificate.
-function unreachable(event: 'connect' | 'secureConnect', error: Error | undefined): BrokerError {
-  const code = error === undefined ? 'closed by the provider' : (systemErrorCode(error) ?? 'no code')
-  const step = event === 'connect' ? 'TCP connection' : 'TLS handshake'
-  return new BrokerError('upstream', `${step} with the provider failed (${code}): nothing was sent`)
+function unreachable(event: 'connect' | 'secureConnect', error: Error | undefined): OpeningFault {
+  const code = error === undefined ? 'one that the provider closed' : codeOf(error)
+  if (event === 'connect') return new OpeningFault('unreachable', code)
+  const isLost = error === undefined || LOST.has(code)
+  return new OpeningFault(isLost ? 'unreachable' : 'unverified', `${code} in the TLS handshake`)
+}
+
+/** A fault of our own judgement has no code: what it says is ours. */
+function codeOf(error: Error): string {
+  return (
+    systemErrorCode(error) ?? (error instanceof CertificateFault ? error.message : 'a fault without a code')
+  )
 }

@@ -45,7 +45,10 @@ export class LocalProviders {
 
   #add(entry: LocalProviderEntry, where: string): void {
     if (!/^[a-z0-9.:-]{1,253}$/.test(entry.host) || entry.host.endsWith('.')) {
-      refuse(`${where}.host`, 'a lower-case host without brackets or final dot')
+      refuse(
+        `${where}.host`,
+        `a lower-case host without brackets or final dot, got ${JSON.stringify(entry.host)}`,
+      )
     }
     const origin = originOf(entry.host, entry.port)
     if (this.#byOrigin.has(origin)) refuse(where, 'one entry a host and port, got a second')
@@ -62,19 +65,25 @@ function originOf(host: string, port: number): string {
 function admitAddress(address: string, where: string): string {
   const canonical = canonicalAddress(address)
   if (canonical === null || !isLoopback(canonical)) {
-    refuse(`${where}.address`, 'a numeric loopback address, 127.0.0.0/8 or ::1')
+    refuse(
+      `${where}.address`,
+      `a numeric loopback address, 127.0.0.0/8 or ::1, got ${JSON.stringify(address)}`,
+    )
   }
   return canonical
 }
 
 function admitPort(port: number, where: string): void {
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) refuse(`${where}.port`, '1 to 65535')
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) refuse(`${where}.port`, `1 to 65535, got ${port}`)
 }
 
 function admitAuthority(caPem: string, where: string): void {
   const certificates = caPem.match(CERTIFICATE) ?? []
   if (certificates.length === 0 || !certificates.every(isCertificate)) {
-    refuse(`${where}.caPem`, 'one or more PEM certificates')
+    refuse(
+      `${where}.caPem`,
+      `one or more PEM certificates, got ${certificates.length === 0 ? 'none' : 'one that cannot be read'}`,
+    )
   }
 }
 

@@ -5,6 +5,7 @@
 import { NS_PER_MS } from '../../protocol/clock.js'
 import { BrokerError, isBrokerError } from '../../protocol/errors.js'
 import { turnOfLoop } from '../turn-of-loop.js'
+import { OpeningFault } from './opening-fault.js'
 import { type OpeningTerms, ProviderConnection } from './connection.js'
 
 export class PreparedProvider {
@@ -42,10 +43,7 @@ export class PreparedProvider {
     this.#replace()
     const second = await this.#settled()
     if (second !== undefined) return second
-    throw new BrokerError(
-      'upstream',
-      'the provider closed two connections before the request: nothing was sent',
-    )
+    throw new OpeningFault('unreachable', 'two connections that the provider closed')
   }
 
   drop(): void {

@@ -4,10 +4,10 @@
 // Source: broker wire §14; getaddrinfo(3), which has no timeout and cannot be cancelled.
 
 import { lookup } from 'node:dns/promises'
-import { BrokerError } from '../../protocol/errors.js'
 import { MAXIMUM_RESOLVED_ADDRESSES } from '../../protocol/limits.js'
 import { canonicalAddress, restrictionOf } from './addresses.js'
 import { untilAborted } from './budget.js'
+import { OpeningFault } from './opening-fault.js'
 import { systemErrorCode } from './system-error.js'
 
 /** Answers a host with its numeric addresses, in the order to be tried. */
@@ -32,25 +32,34 @@ export class PublicResolver {
   /**
    * Resolves a host to 1..16 public addresses.
    * @param signal bounds the wait, not the lookup: that one ends on its own, and is joined until then.
-   * @throws BrokerError `upstream` when there is no usable answer, `authorization_denied` when any
-   *   address is not public; nothing was connected to.
+   * @throws OpeningFault `unresolved` when there is no usable answer, `restricted` when any address is not public;
+   *   nothing was connected to.
    */
   async resolve(host: string, signal: AbortSignal): Promise<readonly string[]> {
-    const answer = await untilAborted(this.#join(host), signal)
+    const answer = await this.#answered(host, signal)
     if (answer.length === 0 || answer.length > MAXIMUM_RESOLVED_ADDRESSES) {
-      throw new BrokerError(
-        'upstream',
-        `resolution of ${host} refused: expected 1 to ${MAXIMUM_RESOLVED_ADDRESSES} addresses, got ${answer.length}`,
-      )
+      throw new OpeningFault('unresolved', `${answer.length} addresses for ${host}`)
     }
     return [...new Set(answer.map(address => admitPublic(host, address)))]
+  }
+
+  async #answered(host: string, signal: AbortSignal): Promise<readonly string[]> {
+    try {
+      return await untilAborted(this.#join(host), signal)
+    } catch (cause) {
+      const isLate = cause instanceof OpeningFault && cause.isLate
+      throw isLate
+        ? new OpeningFault('unresolved', `no answer for ${host} in time`, { isLate, cause })
+        : cause
+    }
   }
 
   #join(host: string): Promise<readonly string[]> {
     const running = this.#pending.get(host)
     if (running !== undefined) return running
     if (this.#pending.size >= MAXIMUM_PENDING_LOOKUPS) {
-      return Promise.reject(new BrokerError('upstream', 'too many lookups hang: check the name servers'))
+      const got = `${MAXIMUM_PENDING_LOOKUPS} lookups that hang already`
+      return Promise.reject(new OpeningFault('unresolved', got))
     }
     const started = this.#start(host)
     this.#pending.set(host, started)
@@ -61,13 +70,8 @@ export class PublicResolver {
     try {
       return await this.#lookup(host)
     } catch (cause) {
-      throw new BrokerError(
-        'upstream',
-        `resolution of ${host} failed (${systemErrorCode(cause) ?? 'no code'}): check the name servers`,
-        {
-          cause,
-        },
-      )
+      const code = systemErrorCode(cause) ?? 'a fault without a code'
+      throw new OpeningFault('unresolved', `${code} for ${host}`, { cause })
     } finally {
       this.#pending.delete(host)
     }
@@ -78,8 +82,5 @@ function admitPublic(host: string, address: string): string {
   const restriction = restrictionOf(address)
   const canonical = canonicalAddress(address)
   if (restriction === null && canonical !== null) return canonical
-  throw new BrokerError(
-    'authorization_denied',
-    `resolution of ${host} refused: expected only public addresses, got one that is ${restriction ?? 'malformed'}`,
-  )
+  throw new OpeningFault('restricted', `an address of ${host} that is ${restriction ?? 'malformed'}`)
 }

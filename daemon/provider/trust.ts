@@ -30,13 +30,16 @@ export function warmTrust(): void {
   publicRoots ??= contextOf([...rootCertificates])
 }
 
+/** A fault that we found ourselves; Node's own have a code. */
+export class CertificateFault extends Error {}
+
 /**
  * Judges a certificate against the signed host. A common name never counts.
  * @returns undefined when it matches, otherwise the fault.
  */
 export function judgeCertificate(host: string, certificate: PeerCertificate): Error | undefined {
   if (certificate.subjectaltname === undefined || certificate.subjectaltname === '') {
-    return new Error('the certificate has no subjectAltName')
+    return new CertificateFault('a certificate without a subjectAltName')
   }
   return matchesHost(host, certificate)
 }

@@ -104,7 +104,7 @@ function judgeScope(
   if (covering.some(({ grant }) => grant.dpop_required === true)) {
     return deny(
       'proof_of_possession',
-      'call refused: expected no grant that asks for a proof of possession: this kernel takes none',
+      'call refused: expected a grant without a proof of possession, got one that asks for it; this kernel takes none',
     )
   }
   if (!authority.isTarget(serverId, toolName)) {

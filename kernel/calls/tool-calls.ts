@@ -209,7 +209,7 @@ function agentOf({ callerPublicKey }: Caller): PublicKey {
   if (callerPublicKey !== null) return callerPublicKey
   throw new BrokerError(
     'authorization_denied',
-    "tool call refused: expected a client with a caller key in the kernel's configuration",
+    "tool call refused: expected a client with a caller key in the kernel's configuration, got one without",
   )
 }
 

@@ -26,7 +26,7 @@ export async function explain(
   const operation = await readableOperation(context, caller, found ?? id)
   const { history, reconciliations, sharing } = await context.store.readRecord(operation)
   const explanation: OperationExplanation = {
-    attempt: await attemptText(context, operation),
+    ...(await attemptMembers(context, operation)),
     capture: captureText(operation),
     document: operationDocument(operation, await context.store.receipts.endIdOf(operation.operationId)),
     history,
@@ -38,20 +38,31 @@ export async function explain(
   return { explanation, operation }
 }
 
-async function attemptText(context: KernelContext, operation: AdmissionOperation): Promise<string> {
-  if (operation.call.kind === 'tool_call') return executorText(operation, operation.call.terms)
+type AttemptMembers = Pick<OperationExplanation, 'attempt' | 'attemptReason'>
+
+/** What is said of an attempt of which the broker says nothing. */
+const unsaid = (attempt: string): AttemptMembers => ({ attempt, attemptReason: null })
+
+async function attemptMembers(
+  context: KernelContext,
+  operation: AdmissionOperation,
+): Promise<AttemptMembers> {
+  if (operation.call.kind === 'tool_call') return unsaid(executorText(operation, operation.call.terms))
   const { registration } = operation.call
-  if (registration === null) return 'none: its registration was never signed, so the broker cannot know it'
+  if (registration === null)
+    return unsaid('none: its registration was never signed, so the broker cannot know it')
   const { attemptId } = registration.ids
   try {
     const deadline = deadlineAfter(context.clock, ASK_BROKER_MS)
     const status = await context.records.attemptStatus(attemptId, deadline)
-    if (status === 'unreachable') return `${attemptId}: the broker cannot be reached, so it is not known`
-    if (status === 'refused') return `${attemptId}: the broker refused to say`
-    if (status === 'unknown') return `${attemptId}: the broker holds no such attempt`
-    return `${attemptId}: ${status.state} at the broker${status.held ? ', held on a prepared stream' : ''}`
+    if (status === 'unreachable')
+      return unsaid(`${attemptId}: the broker cannot be reached, so it is not known`)
+    if (status === 'refused') return unsaid(`${attemptId}: the broker refused to say`)
+    if (status === 'unknown') return unsaid(`${attemptId}: the broker holds no such attempt`)
+    const held = status.held ? ', held on a prepared stream' : ''
+    return { attempt: `${attemptId}: ${status.state} at the broker${held}`, attemptReason: status.reason }
   } catch {
-    return `${attemptId}: the broker gave no answer that can be believed`
+    return unsaid(`${attemptId}: the broker gave no answer that can be believed`)
   }
 }
 

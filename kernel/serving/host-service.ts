@@ -87,7 +87,10 @@ async function turnOf(
 async function serveRequest(conversation: HostConversation, request: KernelRequest): Promise<void> {
   const { clock, connection, peer } = conversation
   if (!peer.isAlive())
-    throw new BrokerError('client_gone', 'request refused: expected a connector that lives')
+    throw new BrokerError(
+      'client_gone',
+      'request refused: expected a connector that lives, got one that ended',
+    )
   conversation.atCutpoint(`${request.operation.kind}.received`)
   await conversation.outstanding.answering(async () => {
     const response = await answer(conversation, request)

@@ -27,7 +27,7 @@ export class Outstanding {
     if (!this.isStopping) return
     throw new BrokerError(
       'kernel_stopping',
-      'request refused: expected a kernel that is not stopping; ask it again when it serves again',
+      'request refused: expected a kernel that is not stopping, got one that stops; ask it again when it serves again',
       { outcome: 'not_started' },
     )
   }

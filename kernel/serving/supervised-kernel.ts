@@ -26,6 +26,9 @@ export class SupervisedKernel implements SupervisedDaemon {
     const { outstanding, store } = this.#context
     await store.countByState()
     if (outstanding.isStopping || this.#listeners.every(listener => listener.isListening)) return
-    throw new BrokerError('invariant', 'kernel refused: expected its sockets to listen')
+    throw new BrokerError(
+      'invariant',
+      'kernel refused: expected its sockets to listen, got one that does not',
+    )
   }
 }

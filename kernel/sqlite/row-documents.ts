@@ -20,9 +20,13 @@ export function readDocument<T>(codec: Codec<T>, bytes: Uint8Array): T {
   try {
     return decode(codec, bytes, 'stored document')
   } catch (cause) {
-    throw new BrokerError('storage', 'stored document refused: expected one that this kernel wrote', {
-      cause,
-    })
+    throw new BrokerError(
+      'storage',
+      'stored document refused: expected one that this kernel wrote, got another',
+      {
+        cause,
+      },
+    )
   }
 }
 

@@ -1,10 +1,13 @@
 // The four documents of an installation: who owns them, who else could write them, whether their readers take them,
 // keys included, and whether they name the same broker. What this user may not read is left out and said.
-import { type BrokerdConfig, parseConfig } from '../../daemon/config.js'
+import { type BrokerdConfig, ownConfig, parseConfig } from '../../daemon/config.js'
 import { type HostPins, parseHostPins } from '../../host/pins.js'
-import { type KernelConfig, parseKernelConfig } from '../../kernel/config.js'
-import { isBrokerError } from '../../protocol/errors.js'
+import { type KernelConfig, ownKernelConfig, parseKernelConfig } from '../../kernel/config.js'
+import { ERROR_CODES } from '../../protocol/error-codes.js'
+import { type BrokerError, isBrokerError } from '../../protocol/errors.js'
 import { MAXIMUM_CONFIGURATION_BYTES } from '../../protocol/limits.js'
+import type { Layout } from '../../system/layout.js'
+import { assertOwnSockets } from '../../system/own-state.js'
 import { readRetainedFile } from '../../system/retained-file.js'
 import { type Check, missing, ok } from './check.js'
 import type { Installation } from './installation.js'
@@ -17,7 +20,7 @@ const GROUP_OR_OTHERS_WRITE = 0o022
 export type DocumentFound<T> =
   | { readonly kind: 'read'; readonly document: T }
   | { readonly kind: 'hidden' }
-  | { readonly kind: 'refused'; readonly sentence: string }
+  | { readonly kind: 'refused'; readonly sentence: string; readonly remedy?: string }
 
 export interface ConfigurationFound {
   readonly broker: DocumentFound<BrokerdConfig>
@@ -32,9 +35,13 @@ export function findConfiguration({
   layout,
 }: Installation): ConfigurationFound {
   return {
-    broker: read(layout.broker.config, identities.broker.uid, parseConfig),
-    kernel: read(layout.kernel.config, identities.kernel.uid, parseKernelConfig),
-    pins: read(layout.pins, administratorUid, parseHostPins),
+    broker: read(layout.broker.config, identities.broker.uid, bytes =>
+      ownConfig(layout.broker.config, parseConfig(bytes)),
+    ),
+    kernel: read(layout.kernel.config, identities.kernel.uid, bytes =>
+      ownKernelConfig(layout.kernel.config, parseKernelConfig(bytes)),
+    ),
+    pins: read(layout.pins, administratorUid, bytes => ownPins(parseHostPins(bytes), layout)),
     identities: read(layout.identities, administratorUid, bytes => bytes),
   }
 }
@@ -51,17 +58,31 @@ function read<T>(path: string, ownerUid: number, parse: (bytes: Uint8Array) => T
     }
     return { kind: 'read', document: parse(readRetainedFile(path, rules)) }
   } catch (error) {
-    if (isBrokerError(error)) return { kind: 'refused', sentence: error.message }
+    if (isBrokerError(error)) return refusedBy(error)
     if ((error as NodeJS.ErrnoException).code === 'EACCES') return { kind: 'hidden' }
     throw error
   }
+}
+
+function refusedBy({ code, message }: BrokerError): DocumentFound<never> {
+  const remedy = code === 'state_elsewhere' ? { remedy: ERROR_CODES[code].next } : {}
+  return { kind: 'refused', sentence: message, ...remedy }
+}
+
+function ownPins(pins: HostPins, { state }: Layout): HostPins {
+  assertOwnSockets('pins.json', state, [pins.broker.socketPath, pins.kernel.socketPath])
+  return pins
 }
 
 export function judgeConfiguration(found: ConfigurationFound): Check {
   const documents = Object.values(found) as DocumentFound<unknown>[]
   const refused = documents.find(document => document.kind === 'refused')
   if (refused !== undefined)
-    return missing(NAME, refused.sentence, 'give the file back to its owner, or correct the named member')
+    return missing(
+      NAME,
+      refused.sentence,
+      refused.remedy ?? 'give the file back to its owner, or correct the named member',
+    )
   const apart = disagreement(found)
   if (apart !== undefined) return missing(NAME, apart, 'take both from one installation')
   const hidden = documents.filter(({ kind }) => kind === 'hidden').length

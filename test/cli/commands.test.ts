@@ -267,6 +267,9 @@ describe('a command that finds a daemon away', () => {
   test('exits 1 where there is no installation at all', async () => {
     const ended = await chio(['status', '--state', join(folder, 'nothing'), '--json'])
     expect(ended.status).toBe(1)
-    expect(documentOf(ended.stderr)).toMatchObject({ code: 'invalid_configuration' })
+    expect(documentOf(ended.stderr)).toMatchObject({
+      code: 'installation_missing',
+      next: expect.stringContaining('chio init') as string,
+    })
   })
 })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseSeconds } from '../../cli/duration.js'
-import { chio } from '../support/chio.js'
+import { chio, documentOf } from '../support/chio.js'
 
 let folder: string
 beforeAll(() => {
@@ -37,4 +37,28 @@ test.each(['10h', '3m', '0s', 'x'])('a time-out of %s is refused with the longes
   expect(() => parseSeconds(text, '--timeout', 120)).toThrow(
     `--timeout refused: expected a span such as 30s, 5m, 1h or 7d, at most 120s, got "${text}"`,
   )
+})
+
+describe('the next step fits what was refused', () => {
+  test.each<[string, string[], string, RegExp]>([
+    ['no installation', ['status', '--state', '/nonexistent/chio'], 'installation_missing', /chio init/],
+    ['no installation to serve', ['up', '--state', '/nonexistent/chio'], 'installation_missing', /chio init/],
+    [
+      'an export into a folder that cannot be made',
+      ['audit', 'verify', '/nonexistent/log'],
+      'usage',
+      /--help/,
+    ],
+    [
+      'a folder below no folder',
+      ['init', '--single-user', '--state', '/dev/null/state'],
+      'storage',
+      /a path, its permissions/,
+    ],
+  ])('%s', async (_what, args, code, next) => {
+    const { stderr, stdout } = await chio([...args, '--json'])
+    expect(stdout).toBe('')
+    expect(documentOf(stderr)).toMatchObject({ code, next: expect.stringMatching(next) as string })
+    expect(documentOf(stderr)['sentence']).toMatch(/refused: expected .*, got /)
+  })
 })

@@ -125,6 +125,15 @@ describe('chio explain', () => {
     expect(text).toMatch(/history 2\S+ prepared: asked/)
   })
 
+  test('says why the broker ended it, in the sentence of a run', async () => {
+    const { operationId } = await world.run(['/bin/true'])
+    const text = (await explain(operationId)).stdout.replace(/\s+/g, ' ')
+    expect(text).toContain('failed at the broker')
+    expect(text).toContain(
+      'reason stream_closed (docs/refusals.md) stream: expected the frame before the end of the stream',
+    )
+  })
+
   test('finds it by its attempt too, and refuses what nobody holds', async () => {
     const { attemptId } = await world.operation(completed)
     const document = documentOf((await explain(String(attemptId), '--json')).stdout)

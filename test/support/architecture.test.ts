@@ -213,6 +213,13 @@ describe('what every committed file keeps to', () => {
     expect(check(filesOf({ [allowed]: content }))).toEqual([])
   })
 
+  test('a refusal without what it got is refused, one whose terms are handed in is not', () => {
+    const check = (sentence: string) => text.checkRefusalSentences(filesOf({ 'cli/a.ts': `'${sentence}'` }))
+    expect(check('--max refused: expected a number')).toHaveLength(1)
+    expect(check('--max refused: expected a number, got a word')).toEqual([])
+    expect(check(['--max refused: expected $', '{terms}'].join(''))).toEqual([])
+  })
+
   test('an opening comment may follow a #! line or a guard', () => {
     const tree = {
       'a.mjs': '#!/usr/bin/env node\n// Owns',

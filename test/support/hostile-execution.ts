@@ -20,6 +20,7 @@ const RECORDED: Readonly<
   provider_lost: ['dispatch', 'unknown', 'unknown', 'unknown_outcome'],
   provider_timeout: ['dispatch', 'unknown', 'unknown', 'unknown_outcome'],
   provider_unreachable: ['capture', 'failed', 'not_committed', 'failed'],
+  provider_unverified: ['capture', 'failed', 'not_committed', 'failed'],
 }
 
 export type Prepared = TestAttempt & { readonly preparation: Preparation }

@@ -104,7 +104,7 @@ describe('a connection is refused, and nothing is sent, for', () => {
     [
       'a certificate with the host as common name only',
       () => leafOf([], { commonName: 'provider.test' }),
-      /TLS handshake/,
+      /a certificate without a subjectAltName in the TLS handshake/,
     ],
     ['an expired certificate', () => leafOf(['DNS:provider.test'], { days: -1 }), /CERT_HAS_EXPIRED/],
     ['a provider of HTTP/2 only', () => ({ ALPNProtocols: ['h2'] }), /TLS handshake/],
@@ -121,7 +121,11 @@ describe('a connection is refused, and nothing is sent, for', () => {
   ])('%s', async (_what, tls, message) => {
     const served = await provider({ tls: tls() })
     const connection = new ProviderConnection(termsFor(served))
-    await expect(connection.ready).rejects.toMatchObject({ code: 'upstream', outcome: 'not_started' })
+    await expect(connection.ready).rejects.toMatchObject({
+      code: 'upstream',
+      kind: 'unverified',
+      outcome: 'not_started',
+    })
     await expect(connection.ready).rejects.toThrow(message)
     expect([connection.isAlive(), served.hits]).toEqual([false, 0])
     expect(endingOf(await exchangeOn(connection, served))).toBe('not_sent: connection_lost')
@@ -164,7 +168,9 @@ describe('a connection is refused, and nothing is sent, for', () => {
       destinationOf(served, { explicitPort: port }),
       new LocalProviders([{ ...served.localProvider(), port }]),
     )
-    await expect(new ProviderConnection(termsFor(served, { route })).ready).rejects.toThrow(/TLS handshake/)
+    await expect(new ProviderConnection(termsFor(served, { route })).ready).rejects.toThrow(
+      /unverified: got .* in the TLS handshake/,
+    )
     server.close()
   })
 
@@ -173,7 +179,7 @@ describe('a connection is refused, and nothing is sent, for', () => {
     await served.close()
     cleanups.length = 0
     await expect(new ProviderConnection(termsFor(served)).ready).rejects.toThrow(
-      /TCP connection .*ECONNREFUSED/,
+      /unreachable: got ECONNREFUSED/,
     )
   })
 })
@@ -202,7 +208,7 @@ describe('every checked address is tried in order', () => {
     await silentServer('127.0.0.3', served.port)
     const started = Date.now()
     const terms = termsFor(served, { addresses: ['127.0.0.3'], deadlineBootNs: inMs(150) })
-    await expect(new ProviderConnection(terms).ready).rejects.toThrow(/not reached in time/)
+    await expect(new ProviderConnection(terms).ready).rejects.toThrow(/unreachable: got none in time/)
     expect(Date.now() - started).toBeLessThan(1_500)
   })
 
@@ -220,7 +226,7 @@ describe('every checked address is tried in order', () => {
   it('not at all when the deadline has passed', async () => {
     const served = await provider()
     const connection = new ProviderConnection(termsFor(served, { deadlineBootNs: inMs(-1) }))
-    await expect(connection.ready).rejects.toThrow(/not reached in time/)
+    await expect(connection.ready).rejects.toThrow(/unreachable: got none in time/)
   })
 })
 

@@ -100,17 +100,29 @@ describe('before the request is written, a provider that', () => {
     expect(provider.hits - before).toBe(1)
   })
 
-  test.each<[string, (socket: Socket) => void]>([
-    ['resets the connection', socket => void socket.resetAndDestroy()],
-    ['closes the connection', socket => void socket.end()],
-    ['resets inside the TLS handshake', socket => void socket.once('data', () => socket.resetAndDestroy())],
-    ['ends inside the TLS handshake', socket => void socket.once('data', () => socket.end())],
-    ['speaks no TLS', socket => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')],
-    ['sends a TLS alert', socket => void socket.end(Buffer.from('15030300020228', 'hex'))],
-  ])('%s gets no request', async (_name, act) => {
+  test.each<[string, (socket: Socket) => void, string]>([
+    ['resets the connection', socket => void socket.resetAndDestroy(), 'provider_unreachable'],
+    ['closes the connection', socket => void socket.end(), 'provider_unreachable'],
+    [
+      'resets inside the TLS handshake',
+      socket => void socket.once('data', () => socket.resetAndDestroy()),
+      'provider_unreachable',
+    ],
+    [
+      'ends inside the TLS handshake',
+      socket => void socket.once('data', () => socket.end()),
+      'provider_unreachable',
+    ],
+    ['speaks no TLS', socket => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'), 'provider_unverified'],
+    [
+      'sends a TLS alert',
+      socket => void socket.end(Buffer.from('15030300020228', 'hex')),
+      'provider_unverified',
+    ],
+  ])('%s gets no request, and is said to be what it is', async (_name, act, reason) => {
     onRaw = act
     const attempt = await world.prepared({ url: `https://raw.test:${rawPort()}${path()}` })
-    expect((await endingOf(world, attempt)).ending).toBe('provider_unreachable')
+    expect((await endingOf(world, attempt)).ending).toBe(reason)
   })
 })
 

@@ -50,7 +50,7 @@ describe('the provider of a prepared attempt', () => {
     await vi.waitFor(() => expect(served.sockets).toHaveLength(1))
     served.sockets[0]?.end()
     await pause(250)
-    await expect(prepared.alive()).rejects.toThrow(/not reached in time/)
+    await expect(prepared.alive()).rejects.toThrow(/unreachable: got none in time/)
     expect(served.connections).toBe(1)
   })
 

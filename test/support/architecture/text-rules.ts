@@ -51,6 +51,22 @@ function longCFunctions(path: string, text: string): string[] {
   return found
 }
 
+const SPEAKS = /^(?:cage|cli|client|daemon|host|kernel|store|system)\/.*\.ts$/
+const LITERAL = /`[^`]*`|'[^'\n]*'|"[^"\n]*"/g
+
+/** A refusal says what came. Where what was expected is handed in, so is that, by whoever hands it. */
+export function checkRefusalSentences(files: readonly SourceFile[]): string[] {
+  return files
+    .filter(({ path }) => SPEAKS.test(path))
+    .flatMap(({ path, text }) =>
+      (text.match(LITERAL) ?? [])
+        .filter(
+          literal => /refused: expected (?!\$\{)/.test(literal) && !/, (?:got |\$\{got\})/.test(literal),
+        )
+        .map(literal => `${path} refuses without what it got: ${literal}`),
+    )
+}
+
 /** A size budget is kept by splitting, never by switching the rule off. */
 export function checkBudgetExemptions(files: readonly SourceFile[]): string[] {
   const exemption = /(?:oxlint|eslint)-disable[^\n]*(?:max-|complexity)/

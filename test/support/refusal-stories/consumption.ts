@@ -10,7 +10,9 @@ import { encodeFrame } from '../../../protocol/frame.js'
 import { inOrder, rejected } from '../authority.js'
 import type { BrokerWorld, WorldOptions } from '../broker-world.js'
 import { SteppedClock } from '../clock.js'
+import { testLeaf } from '../certificates.js'
 import { orphanedConnector } from '../orphaned-connector.js'
+import { startProvider } from '../provider.js'
 import { seenOn, write } from '../raw-broker.js'
 import { type AttemptOptions, TENANT } from '../test-attempt.js'
 import { holdStore, runSql } from '../test-store.js'
@@ -121,7 +123,7 @@ export const CONSUMPTION_STORIES: Stories = {
     },
     { authorityTimeoutMs: 10_000 },
   ),
-  'stream_closed at consumption': leaving('stream_closed', descriptor => closeDescriptor(descriptor)),
+  'stream_left at consumption': leaving('stream_left', descriptor => closeDescriptor(descriptor)),
   'surplus_bytes at consumption': leaving('surplus_bytes', async descriptor => {
     await write(descriptor, Buffer.from('x'))
     await seenOn(descriptor)
@@ -150,6 +152,23 @@ export const CONSUMPTION_STORIES: Stories = {
     const descriptor = attempt.preparation.stream.takeDescriptor()
     await write(descriptor, attempt.preparation.stream.frame)
     return { seen: await seenOn(descriptor), attempt, decryptions: 1 }
+  }),
+  'provider_unresolved at consumption': turned(
+    () => undefined,
+    { url: 'https://nowhere.test/issues' },
+    { lookupHost: () => Promise.reject(Object.assign(new Error('none'), { code: 'ENOTFOUND' })) },
+  ),
+  'provider_unverified at consumption': story(async world => {
+    const { port } = world.provider
+    await world.provider.close()
+    const { certPem: cert, keyPem: key } = testLeaf(['DNS:other.test'])
+    const impostor = await startProvider({ port, tls: { cert, key } })
+    const attempt = await world.prepared()
+    const descriptor = attempt.preparation.stream.takeDescriptor()
+    await write(descriptor, attempt.preparation.stream.frame)
+    const seen = await seenOn(descriptor)
+    await impostor.close()
+    return { seen, attempt }
   }),
   'provider_unreachable at consumption': story(async world => {
     await world.provider.close()
