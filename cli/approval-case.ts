@@ -3,7 +3,13 @@
 import type { HostPins } from '../host/pins.js'
 import type { ApprovalCase } from '../protocol/approval-rpc.js'
 import { BrokerError } from '../protocol/errors.js'
-import { type BrokeredRequestIntent, governedIntentHash } from '../protocol/governed-intent.js'
+import {
+  type BrokeredRequestIntent,
+  type GovernedIntent,
+  governedIntentHash,
+  subjectOf,
+  type ToolCallIntent,
+} from '../protocol/governed-intent.js'
 import type { KernelClient } from '../client/kernel-client.js'
 import { verifyProposal } from '../protocol/threshold-proposal.js'
 import { beside } from './columns.js'
@@ -23,7 +29,7 @@ export async function readCase(
   const isThis =
     intent.body.operation_id === operationId &&
     intent.body.request_id === body.requestId &&
-    intent.body.caller_public_key === body.subject &&
+    subjectOf(intent) === body.subject &&
     governedIntentHash(intent) === body.governedIntentHash
   if (isThis) return shown
   throw new BrokerError(
@@ -42,7 +48,7 @@ export function caseLines({ intent, proposal, spoken, view }: ApprovalCase): str
     ['until', new Date(body.proposalDeadline * 1_000).toISOString()],
   ]
   return [
-    ...intentLines(intent.body),
+    ...intentLines(intent),
     ...rows.flatMap(([label, text]) => beside(label, text, LABEL_COLUMNS)),
     'operation',
     ` ${view.operationId}`,
@@ -57,7 +63,36 @@ function spokenText(spoken: ApprovalCase['spoken']): string {
     : ` (${spoken.map(said => `${said.approverId} ${said.decision}`).join(', ')})`
 }
 
-function intentLines(intent: BrokeredRequestIntent): string[] {
+function intentLines(intent: GovernedIntent): string[] {
+  return intent.kind === 'tool_call' ? callLines(intent.body) : requestLines(intent.body)
+}
+
+function callLines(intent: ToolCallIntent): string[] {
+  const { maximum_cost: cost } = intent
+  const rows: readonly (readonly [string, string])[] = [
+    ['server', spelled(intent.server_id)],
+    ['tool', spelled(intent.tool_name)],
+    ['cost', cost === null ? 'not counted' : `at most ${cost.units} ${cost.currency}, in its smallest unit`],
+    ['capability', spelled(intent.capability_id)],
+    ['agent', intent.agent_public_key],
+    ['call', spelled(intent.request_id)],
+    ['arguments', `${intent.arguments_bytes} bytes; SHA-256`],
+  ]
+  return [
+    ...rows.flatMap(([label, text]) => beside(label, text, LABEL_COLUMNS)),
+    ` ${intent.arguments_sha256}`,
+    'request digest, over tool, arguments, token and all that the call carries',
+    ` ${intent.request_hash}`,
+  ]
+}
+
+/** A name that its agent or its issuer chose: two that differ never look alike. */
+function spelled(name: string): string {
+  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return JSON.stringify(name).replace(/[^\x21-\x7e]/g, escaped)
+}
+
+function requestLines(intent: BrokeredRequestIntent): string[] {
   const { credential, destination } = intent
   const { exactPathAndQuery, explicitPort, method, normalizedHost } = destination
   const rows: readonly (readonly [string, string])[] = [

@@ -1,5 +1,6 @@
 // chio operation list | show | outcome | cancel: what the kernel keeps of a client's operations, what the broker has
 // on record of one, and the one way to take back what was not started. Nothing here is signed or started.
+import { type AdmissionState, isTerminalState } from '../protocol/admission-states.js'
 import type { OperationView } from '../protocol/kernel-rpc.js'
 import { beside } from './columns.js'
 import { readRecordedRun } from '../host/recorded-run.js'
@@ -57,8 +58,9 @@ export async function showOutcome(id: string, options: CommonOptions): Promise<v
 
 /** The id has a line of its own: it is as long as a line, and is there to be copied. */
 function listLines(operation: OperationView): string[] {
-  const { lastError, operationId, settlesAtUnixMs, state, updatedAtUnixMs } = operation
-  const isOpen = settlesAtUnixMs !== null
+  const { lastError, operationId, state, updatedAtUnixMs } = operation
+  // A call that waits for its executor is open and due at no time.
+  const isOpen = !isTerminalState(state as AdmissionState)
   return [
     operationId,
     `  ${state}  ${dateOf(updatedAtUnixMs)}`,

@@ -100,6 +100,10 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
     return this.#tables.operations.open()
   }
 
+  async waitingOperations(callerPublicKey: string | null) {
+    return this.#tables.operations.waiting(callerPublicKey)
+  }
+
   async countByState() {
     return this.#tables.operations.stateCounts()
   }
@@ -144,9 +148,8 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
   reconcile(stated: Reconcile, operation: AdminOperation): Promise<AdminOutcome> {
     return this.#administer('reconciled', operation, move => {
       const administrators = operation.authorization.approvals.map(({ approver }) => approver)
-      const recordedAtUnixMs = move.nowUnixMs
-      const schema = 'chio.reconciliation.v1'
-      const kept = { administrators, recordedAtUnixMs, schema, stated } as const
+      const when = { recordedAtUnixMs: move.nowUnixMs, schema: 'chio.reconciliation.v1' } as const
+      const kept = { administrators, ...when, stated }
       move.reconciliations.insert(kept, operation.authorizationDigest)
       return { commitIndex: move.head.commitIndex, grantId: stated.operationId, newlyRevoked: false }
     })

@@ -130,6 +130,8 @@ export interface AdmissionStore {
   approvalsOf(operationId: string): Promise<readonly GovernedApprovalToken[]>
   /** Every operation that is not in a terminal state. */
   openOperations(): Promise<readonly AdmissionOperation[]>
+  /** What waits for approvals, or has them: a caller's own, or everybody's. */
+  waitingOperations(callerPublicKey: string | null): Promise<readonly AdmissionOperation[]>
   countByState(): Promise<readonly { readonly state: AdmissionState; readonly count: number }[]>
   findRetainedRequest(operationId: string): Promise<SealedRequest | undefined>
   findGrant(grantId: string): Promise<StoredGrant | undefined>

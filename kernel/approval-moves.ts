@@ -98,7 +98,7 @@ export function submitApproval(
  * That an approved operation still is: its proposal has not passed, and enough of its approvals live.
  * @throws BrokerError `approval_expired`; `authorization_denied` when the approvers were changed meanwhile.
  */
-function assertApproved(move: SqliteMove, operation: AdmissionOperation, pins: ProposalPins): void {
+export function assertApproved(move: SqliteMove, operation: AdmissionOperation, pins: ProposalPins): void {
   const proposal = proposalOf(operation, pins)
   const live = liveApprovals(move, move.approvals.of(operation.operationId), { pins, proposal })
   const { proposalDeadline, required } = proposal.body

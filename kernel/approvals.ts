@@ -2,7 +2,6 @@
 // Must never: let a peer check approve anything: an approver's signature does, whoever hands it in. Nor tell a caller of
 // another caller's operations.
 // Source: threshold proposals and approval tokens of the kernel's wire.
-import type { AdmissionState } from '../protocol/admission-states.js'
 import type { OperationBinding } from '../protocol/admission-operation.js'
 import type { ApprovalCase, ApprovalSubmission, ApprovalView } from '../protocol/approval-rpc.js'
 import { BrokerError } from '../protocol/errors.js'
@@ -17,12 +16,16 @@ import {
   signProposal,
   type ThresholdProposal,
 } from '../protocol/threshold-proposal.js'
+import { approvableIntentOf } from './calls/call-approvals.js'
 import { readableOperation } from './operation/find-operation.js'
 import type { Caller, KernelContext } from './kernel-context.js'
 import { assertFound } from './operation/move-rules.js'
-import { type AdmissionOperation, announcementOf, type StoredGrant } from './operation/operation.js'
-
-const WAITING: readonly AdmissionState[] = ['approval_required', 'approval_reserved']
+import {
+  type AdmissionOperation,
+  announcementOf,
+  isToolCall,
+  type StoredGrant,
+} from './operation/operation.js'
 
 /** Whose word counts here, and whose signature a proposal has to carry. */
 export function proposalPins({ config, keys }: Pick<KernelContext, 'config' | 'keys'>): ProposalPins {
@@ -110,15 +113,14 @@ export async function listApprovals(
   { callerPublicKey }: Caller,
   limit: number,
 ): Promise<{ readonly approvals: readonly ApprovalView[] }> {
-  const open = await context.store.openOperations()
-  const waiting = open.filter(
-    operation =>
-      WAITING.includes(operation.state) &&
-      (callerPublicKey === null || operation.callerPublicKey === callerPublicKey),
-  )
-  const views = await Promise.all(waiting.map(operation => viewOf(context, operation)))
-  const byDeadline = views.sort((left, right) => left.deadlineUnixSeconds - right.deadlineUnixSeconds)
-  return { approvals: byDeadline.slice(0, limit) }
+  const waiting = await context.store.waitingOperations(callerPublicKey)
+  const byDeadline = [...waiting].sort((left, right) => deadlineOf(left) - deadlineOf(right))
+  const approvals = byDeadline.slice(0, limit).map(operation => viewOf(context, operation))
+  return { approvals: await Promise.all(approvals) }
+}
+
+function deadlineOf({ attachments }: AdmissionOperation): number {
+  return attachments.threshold_proposal?.body.proposalDeadline ?? 0
 }
 
 /** What exactly an approver is asked, and who spoke. */
@@ -136,15 +138,20 @@ export async function showApproval(
       { operationId },
     )
   }
-  const { binding } = operation
-  const { grant } = assertFound(await context.store.findGrant(binding.capability_id))
   const { approvers } = context.config
   const spoken = (await context.store.approvalsOf(operationId)).map(({ approver, decision }) => ({
     approverId: approverName(approvers, approver),
     decision,
   }))
-  const intent = intentOf(grant, binding, announcementOf(operation).request)
+  const intent = await shownIntent(context, operation)
   return { approvers, intent, proposal, spoken, view: await viewOf(context, operation) }
+}
+
+async function shownIntent(context: KernelContext, operation: AdmissionOperation): Promise<GovernedIntent> {
+  const { binding, call } = operation
+  if (isToolCall(call)) return approvableIntentOf(call)
+  const { grant } = assertFound(await context.store.findGrant(binding.capability_id))
+  return intentOf(grant, binding, announcementOf(operation).request)
 }
 
 /** Hands an approver's word in. @throws BrokerError with the code of what refuses it; nothing was changed then. */
@@ -161,7 +168,7 @@ export async function viewOf(context: KernelContext, operation: AdmissionOperati
   const given = await context.store.approvalsOf(operationId)
   return {
     approved: given.filter(({ decision }) => decision === 'approved').length,
-    deadlineUnixSeconds: body?.proposalDeadline ?? 0,
+    deadlineUnixSeconds: deadlineOf(operation),
     grantId: binding.capability_id,
     invocationId: binding.request_id,
     operationId,

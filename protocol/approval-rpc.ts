@@ -13,7 +13,8 @@ import { Count, UnixSeconds } from './unix-time.js'
 export const ApprovalView = object({
   approved: Count,
   deadlineUnixSeconds: UnixSeconds,
-  grantId: identifier(128),
+  /** The grant of a brokered request, the capability token of a tool call. */
+  grantId: identifier(),
   invocationId: identifier(),
   operationId: digest(),
   required: Count,

@@ -190,6 +190,11 @@ export const ERROR_CODES = {
     'use the installation where it was made, with --state; or make another one: chio init',
   ),
   store_missing: row(null, 1, 'provision the store once: chio init'),
+  log_broken: row(
+    null,
+    1,
+    'the store was changed by another program: put the newest whole copy back, and verify what was exported: chio audit verify',
+  ),
   store_replaced: row(
     null,
     1,

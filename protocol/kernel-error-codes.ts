@@ -56,6 +56,16 @@ export const KERNEL_ERROR_CODES = {
   ),
   capability_expired: row('authorization_denied', 1, 'ask its issuer for a new capability token'),
   capability_revoked: row('authorization_denied', 1, 'ask its issuer for a new capability token'),
+  possession_denied: row(
+    'authorization_denied',
+    1,
+    'sign a proof of possession for exactly this call with the key of its token, and start with it',
+  ),
+  possession_replayed: row(
+    'authorization_denied',
+    1,
+    'sign a fresh proof of possession: each starts one call',
+  ),
   guard_denied: row('authorization_denied', 1, 'read the reason: a guard of this kernel refuses the call'),
   context_stale: row('conflict', 1, 'refresh the invocation context from its session, then ask again'),
   executor_unpinned: row(

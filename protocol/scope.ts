@@ -13,7 +13,7 @@ import {
   object,
   oneOf,
 } from './codec.js'
-import { Constraint } from './constraint.js'
+import { Constraint, type ConstraintType } from './constraint.js'
 import { isKept } from './constraint-judge.js'
 import { sha256Hex } from './digest.js'
 import type { JsonValue } from './json.js'
@@ -145,20 +145,33 @@ export interface ChosenGrant {
   readonly index: number
 }
 
-/** Every grant that covers a call, the most exact first: that is the one it is made under, while it has budget. */
-export function coveringGrants(scope: Scope, call: ScopedCall): readonly ChosenGrant[] {
+/**
+ * Every grant that covers a call, the most exact first: that is the one it is made under, while it has budget.
+ * @param asked constraints that whoever asks keeps in another way than by the arguments; none unless said.
+ */
+export function coveringGrants(
+  scope: Scope,
+  call: ScopedCall,
+  asked: readonly ConstraintType[] = [],
+): readonly ChosenGrant[] {
   const covering = (scope.grants ?? [])
     .map((grant, index) => ({ grant, index }))
-    .filter(({ grant }) => covers(grant, call))
+    .filter(({ grant }) => covers(grant, call, asked))
   return covering.sort((left, right) => compareExactness(left, right, call))
 }
 
-function covers(grant: ToolGrant, { parameters, serverId, toolName }: ScopedCall): boolean {
+function covers(
+  grant: ToolGrant,
+  { parameters, serverId, toolName }: ScopedCall,
+  asked: readonly ConstraintType[],
+): boolean {
   return (
     names(grant.server_id, serverId) &&
     names(grant.tool_name, toolName) &&
     grant.operations.includes('invoke') &&
-    (grant.constraints ?? []).every(constraint => isKept(constraint, parameters))
+    (grant.constraints ?? []).every(
+      constraint => asked.includes(constraint.type) || isKept(constraint, parameters),
+    )
   )
 }
 

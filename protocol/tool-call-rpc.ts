@@ -1,15 +1,16 @@
 // The tool calls of the kernel's socket: preflight, reserve with its nonce, start with credentials, report. An answer is
 // a value, refused or not; none of them lets anybody execute, only the signed authorization of a start does.
 // Source: the caller API of the kernel: preflight -> refreshed context -> reserve -> start.
+import { GovernedApprovalToken, SoleApprovalToken } from './approval-token.js'
 import { CallerAuthorization } from './caller-authorization.js'
 import { CallerReport } from './caller-report.js'
-import { SoleApprovalToken } from './approval-token.js'
-import { boolean, digest, type Infer, json, nullable, object, oneOf, text } from './codec.js'
+import { array, boolean, digest, type Infer, json, nullable, object, oneOf, text } from './codec.js'
 import { SignedExecutionNonce } from './execution-nonce.js'
 import { InvocationContext } from './invocation-context.js'
 import { KernelReceipt } from './kernel-receipt.js'
-import { MAXIMUM_PARAMETERS_BYTES, MAXIMUM_RECEIPT_TEXT_BYTES } from './limits.js'
+import { MAXIMUM_APPROVALS, MAXIMUM_PARAMETERS_BYTES, MAXIMUM_RECEIPT_TEXT_BYTES } from './limits.js'
 import { startWarnings } from './operation-rpc.js'
+import { ThresholdProposal } from './threshold-proposal.js'
 import { ToolOutput } from './tool-outcome.js'
 import { ToolCallRequest } from './tool-call.js'
 
@@ -30,8 +31,10 @@ export const CallCredentials = object(
   {
     optional: {
       approval_token: SoleApprovalToken,
+      approval_tokens: array(GovernedApprovalToken, { min: 1, max: MAXIMUM_APPROVALS }),
       declassification_grant: json({ maxBytes: MAXIMUM_PARAMETERS_BYTES }),
       dpop_proof: json({ maxBytes: MAXIMUM_PARAMETERS_BYTES }),
+      threshold_approval_proposal: ThresholdProposal,
     },
   },
 )
@@ -64,7 +67,8 @@ const answer = {
   reason: nullable(text({ minBytes: 1, maxBytes: MAXIMUM_RECEIPT_TEXT_BYTES })),
   receipt: nullable(KernelReceipt),
   state: nullable(word),
-  verdict: oneOf('allow', 'deny'),
+  /** Pending: people were asked; the same preflight goes on once they agreed. */
+  verdict: oneOf('allow', 'deny', 'pending_approval'),
 }
 
 export const CallAnswer = object(answer)

@@ -1,7 +1,7 @@
 // Owns: the tools of the kernel's configuration: which there are, what their effect is, what is asked of their arguments
 // and of what they return; and whose tokens may be used for them.
 // Must never: know a tool twice. Source: the registered targets and trusted issuers of the kernel's call surface.
-import { MAXIMUM_PARAMETERS_BYTES } from '../../protocol/limits.js'
+import { MAXIMUM_APPROVALS, MAXIMUM_PARAMETERS_BYTES } from '../../protocol/limits.js'
 import { also, exactly, list, nullable, type Shaped, whole, word } from '../../protocol/shape.js'
 import { atMost, id, jsonSchema, publicKey, yesOrNo } from '../config-values.js'
 
@@ -19,6 +19,8 @@ const tool = exactly({
   serverId: id,
   toolName: id,
   effectClass: word('read_only', 'side_effecting', 'monetary'),
+  /** Approvers who have to agree to each call; 0 asks nobody. */
+  requiredApprovals: whole(0, MAXIMUM_APPROVALS),
   guards: nullable(guards),
   /** What its executor may report; null judges nothing. */
   outputSchema: jsonSchema,

@@ -3,49 +3,48 @@
 // hold or a nonce that the operation does not own.
 // Source: the sequence preflight -> refreshed context -> reserve with the nonce -> start with credentials.
 import type { AdmissionState } from '../../protocol/admission-states.js'
-import { encode, isSameDocument } from '../../protocol/codec.js'
+import { encode } from '../../protocol/codec.js'
 import { sha256Hex } from '../../protocol/digest.js'
 import { BrokerError } from '../../protocol/errors.js'
-import {
-  nonceRefusal,
-  SignedExecutionNonce,
-  verifyNonce,
-  type VerifiedNonce,
-} from '../../protocol/execution-nonce.js'
-import { assertFollows, contextDigest, type InvocationContext } from '../../protocol/invocation-context.js'
+import { SignedExecutionNonce } from '../../protocol/execution-nonce.js'
+import { contextDigest } from '../../protocol/invocation-context.js'
 import { valueHash } from '../../protocol/kernel-receipt.js'
-import { type CallBudget, heldBudget, judgedBudget, takenBudget } from './call-budget.js'
-import { callRefusal, type CallRefusal, DURABLE_ADMISSION_FAILED, otherArguments } from './call-refusal.js'
-import type {
-  CallCommand,
-  CallDecision,
-  PreflightCommand,
-  ReserveCallCommand,
-  StartCallCommand,
-} from './call-store.js'
-import { type CallAuthority, type CallEvaluation, evaluateCall } from './evaluate-call.js'
 import { assertRecoverable, assertSamePin } from '../delivery/caller-pin.js'
-import { callerAttemptOf } from '../delivery/dispatch-authorization.js'
 import { captureCall, unpinned } from '../delivery/start-moves.js'
 import * as rules from '../operation/move-rules.js'
 import { type AdmissionOperation, toolCallOf } from '../operation/operation.js'
-import { begin, preparedOf, type Step, stepsTo, walk } from '../operation/operation-walk.js'
-import { endParticipants } from '../operation/participants.js'
-import { logRefusal } from '../log/receipt-log.js'
-import { callSubject } from '../log/receipt-subject.js'
+import { begin, preparedOf, type Step, walk } from '../operation/operation-walk.js'
 import type { SqliteMove } from '../sqlite/move.js'
 import { bootEndOf } from '../sqlite/nonce-tables.js'
-import { nonceBindingOf, type ToolCallTerms } from './tool-call-terms.js'
+import * as approvals from './call-approvals.js'
+import { heldBudget, judgedBudget, takenBudget } from './call-budget.js'
+import {
+  assertContext,
+  assertIssued,
+  contextOf,
+  denied,
+  evaluate,
+  ownRequest,
+  standing,
+  takenBack,
+  verifiedNonce,
+} from './call-judgement.js'
+import { isRefusal, otherArguments } from './call-refusal.js'
+import type { CallDecision, PreflightCommand, ReserveCallCommand, StartCallCommand } from './call-store.js'
+import type { CallAllowed } from './evaluate-call.js'
+import { presentedPossession } from './possession.js'
 
 /** @throws BrokerError `request_binding_mismatch` for an id that another request has. */
 export function preflightCall(move: SqliteMove, command: PreflightCommand): CallDecision {
   const { context, policy, request, sealed, terms } = command
-  const known = ownRequest(move, command, terms.binding)
-  if (known !== undefined) return standing(move, rules.sameOperation(known, terms.binding.operation_id))
+  const { binding } = terms
+  const known = ownRequest(move, command, binding)
+  if (known !== undefined) return goOn(move, command, rules.sameOperation(known, binding.operation_id))
   rules.assertClock(move)
   assertRecoverable(policy)
   const evaluation = evaluate(move, command, judgedBudget(move, request.id))
   if (evaluation.verdict === 'deny') return denied(move, command, { evaluation, operation: null })
+  if (binding.request_binding.participant_requirements.approval) return announced(move, command, evaluation)
   const operation = preparedCall(move, command)
   begin(move, operation)
   move.operations.retain(operation.operationId, sealed)
@@ -53,8 +52,42 @@ export function preflightCall(move: SqliteMove, command: PreflightCommand): Call
   return { operation, receipt: null, refusal: null }
 }
 
+/** A call that needs approvals holds from here on what it was judged to have: it is kept while people decide. */
+function announced(move: SqliteMove, command: PreflightCommand, allowed: CallAllowed): CallDecision {
+  const { policy, request } = command
+  const refusal = approvals.unapprovable(policy, approvals.requiredApprovals(policy, request))
+  if (refusal !== null) {
+    return denied(move, command, { evaluation: { ...refusal, evidence: [] }, operation: null })
+  }
+  const budget = takenBudget(move, request.id)
+  const grant = budget.take(allowed.token, [allowed.grant])
+  if (isRefusal(grant))
+    throw new BrokerError('invariant', `hold refused: expected the one judged, got none: ${grant.reason}`)
+  const holdId = budget.holdId as string
+  return standing(move, approvals.announceCall(move, command, { grant, holdId }))
+}
+
+/** A call that is known: an approved one is issued its nonce, judged by what is true now; every other as it stands. */
+function goOn(move: SqliteMove, command: PreflightCommand, operation: AdmissionOperation): CallDecision {
+  const { call } = operation
+  if (call.kind !== 'announced_call' || operation.state !== 'approval_reserved') {
+    return standing(move, operation)
+  }
+  rules.assertClock(move)
+  rules.assertOwned(operation, move)
+  assertContext(move, command, operation)
+  const budget = heldBudget(move, operation.attachments.budget_hold_id as string)
+  const evaluation = evaluate(move, command, budget, { operation })
+  if (evaluation.verdict === 'deny') return denied(move, command, { evaluation, operation })
+  return standing(move, approvals.issueApproved(move, { ...operation, call }, command))
+}
+
 /** An issued nonce is noted with the operation; it is reserved by the reserve alone. */
-function preparedCall(move: SqliteMove, { context, terms }: PreflightCommand): AdmissionOperation {
+function preparedCall(
+  move: SqliteMove,
+  { context, mintNonce, terms: asked }: PreflightCommand,
+): AdmissionOperation {
+  const terms = { ...asked, executionNonce: mintNonce(move.nowUnixSeconds) }
   const issuance = sha256Hex(encode(SignedExecutionNonce, terms.executionNonce))
   return preparedOf({ kind: 'tool_call', record: null, registration: null, terms }, move, {
     nonce_issuance_digest: issuance,
@@ -72,32 +105,32 @@ export function reserveCall(move: SqliteMove, command: ReserveCallCommand): Call
   const operation = rules.sameOperation(known, binding.operation_id)
   const { terms } = toolCallOf(operation)
   assertIssued(terms, nonce)
-  if (operation.state !== 'prepared') return standing(move, operation)
+  if (operation.state !== 'prepared' && operation.state !== 'approval_reserved') {
+    return standing(move, operation)
+  }
   rules.assertClock(move)
   assertRecoverable(policy)
   rules.assertOwned(operation, move)
   const verified = verifiedNonce(move, command, operation)
   assertContext(move, command, operation)
-  const budget = takenBudget(move, request.id)
-  const evaluation = evaluate(move, command, budget)
+  const held = operation.attachments.budget_hold_id
+  const budget = held === undefined ? takenBudget(move, request.id) : heldBudget(move, held)
+  const evaluation = evaluate(move, command, budget, { operation })
   if (evaluation.verdict === 'deny') return takenBack(move, command, { evaluation, operation })
   const bootEnd = bootEndOf(move, verified)
   move.nonces.reserve(verified, { bootEnd, capacity: policy.nonceCapacity, issuer: policy.nonceIssuer })
   move.contexts.append(operation.operationId, context)
-  const steps: Step[] = [
-    ...attemptSteps(operation),
-    { attach: { budget_hold_id: budget.holdId as string }, to: 'budget_authorized' },
-    { attach: { execution_nonce_id: nonce.nonce.nonce_id }, to: 'ready_to_dispatch' },
-  ]
+  const ready = { attach: { execution_nonce_id: nonce.nonce.nonce_id }, to: 'ready_to_dispatch' } as const
+  const holdId = 'holdId' in budget ? (budget.holdId as string) : null
+  const steps: Step[] =
+    holdId === null
+      ? [ready]
+      : [
+          ...approvals.attemptSteps(terms),
+          { attach: { budget_hold_id: holdId }, to: 'budget_authorized' },
+          ready,
+        ]
   return standing(move, walk(move, operation, steps, { cause: 'reserved', evidence: evaluation.evidence }))
-}
-
-/** An attempt is announced to a pinned executor alone. */
-function attemptSteps(operation: AdmissionOperation): Step[] {
-  const { executor, serverId } = toolCallOf(operation).terms
-  if (executor === null) return []
-  const broker_attempt = callerAttemptOf(operation.operationId, { executor, serverId })
-  return [{ attach: { broker_attempt }, to: 'broker_attempt_registered' }]
 }
 
 /**
@@ -118,9 +151,11 @@ export function startCall(move: SqliteMove, command: StartCallCommand): CallDeci
   rules.assertClock(move)
   assertRecoverable(policy)
   const budget = heldBudget(move, operation.attachments.budget_hold_id as string)
-  const evaluation = evaluate(move, judged, budget, Object.keys(credentials))
+  const possession = presentedPossession(move, credentials.dpop_proof)
+  const evaluation = evaluate(move, judged, budget, { credentials, operation, possession })
   if (evaluation.verdict === 'deny') return denied(move, judged, { evaluation, operation })
   if (policy.executor === null) throw unpinned(operation)
+  possession.use(operation.operationId)
   return captureCall(move, judged, { evaluation, operation, reserved })
 }
 
@@ -130,143 +165,4 @@ const NEXT_OF_START: Partial<Record<AdmissionState, string>> = {
   capture_pending: 'inspect and recover the original operation',
   dispatch_committed: 'inspect and recover the original operation',
   awaiting_caller_report: 'it was started: its executor reports the original operation',
-}
-
-/** The operation of a request id, if it is this agent's, under the pin that it was admitted for. */
-function ownRequest(
-  move: SqliteMove,
-  { agentId, policy }: CallCommand,
-  { request_id, request_namespace_digest }: ToolCallTerms['binding'],
-): AdmissionOperation | undefined {
-  const known = move.operations.ofRequest(request_namespace_digest, request_id)
-  if (known === undefined) return undefined
-  if (known.callerPublicKey === agentId) {
-    if (known.call.kind === 'tool_call') assertSamePin(known, policy)
-    return known
-  }
-  throw new BrokerError(
-    'request_binding_mismatch',
-    'request_binding_mismatch: call refused: expected an id that is not used yet, got that of another request',
-  )
-}
-
-function evaluate(
-  move: SqliteMove,
-  { agentId, context, policy, request }: CallCommand,
-  budget: CallBudget,
-  presented: readonly string[] = [],
-): CallEvaluation {
-  const tool = policy.toolOf(request.server_id, request.tool)
-  const authority: CallAuthority = {
-    giveBudgetBack: () => budget.giveBack(),
-    guards: [...(tool?.guards ?? []), ...policy.guards],
-    isRevoked: id => move.grants.revocation([id]).revoked,
-    isTarget: () => tool !== undefined,
-    judgeApprovals: () => unjudgedCredentials([...presented, ...carriedBy(request)]),
-    pins: { issuers: policy.issuers },
-    remember: token => move.capabilities.remember(token),
-    snapshotOf: id => move.capabilities.find(id),
-    takeBudget: (token, covering) => budget.take(token, covering),
-  }
-  return evaluateCall({ agentId, context, nowUnixSeconds: move.nowUnixSeconds, request }, authority)
-}
-
-const CREDENTIALS = [
-  'approval_token',
-  'approval_tokens',
-  'supplemental_authorization',
-  'threshold_approval_proposal',
-] as const
-
-function carriedBy(request: CallCommand['request']): readonly string[] {
-  return CREDENTIALS.filter(name => request[name] !== undefined)
-}
-
-/** No grant of a tool call asks for one: what is presented all the same is not passed over in silence. */
-function unjudgedCredentials(names: readonly string[]): CallRefusal | null {
-  if (names.length === 0) return null
-  return callRefusal(
-    'approval',
-    'authorization_denied',
-    `caller execution requires authenticated start and operation-owned credential custody: expected none, got ${names.join(', ')}`,
-  )
-}
-
-/** The very nonce of the preflight. @throws BrokerError `execution_nonce_binding`. */
-function assertIssued({ executionNonce }: ToolCallTerms, presented: SignedExecutionNonce): void {
-  if (isSameDocument(SignedExecutionNonce, executionNonce, presented)) return
-  throw nonceRefusal('binding', 'the nonce that the preflight of this operation issued')
-}
-
-function verifiedNonce(
-  move: SqliteMove,
-  { nonce, policy, request }: Omit<CallCommand, 'context'> & { readonly nonce: SignedExecutionNonce },
-  { operationId }: AdmissionOperation,
-): VerifiedNonce {
-  const boundTo = nonceBindingOf(request)
-  return verifyNonce(nonce, {
-    boundTo,
-    issuer: policy.nonceIssuer,
-    nowUnixSeconds: move.nowUnixSeconds,
-    operationId,
-  })
-}
-
-function assertContext(
-  move: SqliteMove,
-  { context }: Pick<CallCommand, 'context'>,
-  { operationId }: AdmissionOperation,
-): void {
-  const earlier = move.contexts.last(operationId)
-  if (earlier !== undefined) assertFollows(context, earlier)
-}
-
-/** The context under which an operation was judged last. */
-function contextOf(move: SqliteMove, { operationId }: AdmissionOperation): InvocationContext {
-  return rules.assertFound(move.contexts.last(operationId))
-}
-
-interface Judged {
-  readonly evaluation: CallEvaluation & { readonly verdict: 'deny' }
-  readonly operation: AdmissionOperation | null
-}
-
-/** A denial with its receipt; it changes nothing else. */
-function denied(move: SqliteMove, command: CallCommand, { evaluation, operation }: Judged): CallDecision {
-  const { agentId, request } = command
-  const receipt = logRefusal(move, {
-    callerPublicKey: agentId,
-    capabilityId: request.capability_token.id,
-    code: evaluation.code,
-    evidence: evaluation.evidence,
-    guard: evaluation.guard,
-    operation,
-    sentence: evaluation.reason,
-    ...callSubject(request),
-  })
-  return { operation, receipt, refusal: evaluation }
-}
-
-/** A denied reserve ends its operation: its hold was given back, and cannot be taken again under the same id. */
-function takenBack(
-  move: SqliteMove,
-  command: CallCommand,
-  judgement: Judged & { readonly operation: AdmissionOperation },
-): CallDecision {
-  const { check, reason } = judgement.evaluation
-  const decision = denied(move, command, judgement)
-  const milestone = { cause: `refused by ${check}`, lastError: reason }
-  const ended = walk(move, judgement.operation, stepsTo('compensated_before_dispatch'), milestone)
-  return { ...decision, operation: endParticipants(move, ended) }
-}
-
-/** An operation as it is found; one that was taken back is a refusal, with the receipt of its end. */
-function standing(move: SqliteMove, operation: AdmissionOperation): CallDecision {
-  const { operationId } = operation
-  const logged = move.receipts.answerOf(operationId)
-  const receipt = logged?.receipt ?? null
-  if (operation.state !== 'compensated_before_dispatch') return { operation, receipt, refusal: null }
-  const why = operation.lastError ?? 'it was taken back before its start'
-  const sentence = `${DURABLE_ADMISSION_FAILED}operation ${operationId} has ended as ${operation.state}: ${why}`
-  return { operation, receipt, refusal: callRefusal('admission', 'operation_state', sentence) }
 }

@@ -4,6 +4,7 @@
 import type { CallerExecutor } from '../../protocol/caller-authorization.js'
 import { BrokerError } from '../../protocol/errors.js'
 import type { PublicKey } from '../../protocol/keys.js'
+import { signProposal } from '../../protocol/threshold-proposal.js'
 import { pinnedExecutor } from '../delivery/caller-pin.js'
 import type { ConfiguredTool } from './call-config.js'
 import type { CallPolicy, KnownTool } from './call-store.js'
@@ -32,6 +33,11 @@ export function callPolicyOf(
   const configured = config.toolCalls ?? { issuers: [], tools: [] }
   const tools = knownTools([...configured.tools, ...targets])
   return {
+    approvals: {
+      pins: { approvers: config.approvers, policyAuthority: keys.kernel.publicKey },
+      propose: terms => signProposal(terms, keys.kernel),
+      requiredOf: (serverId, toolName) => tools.get(nameOf(serverId, toolName))?.requiredApprovals ?? 0,
+    },
     executor,
     guards,
     isDurable: config.durableMode !== 'off',
@@ -48,6 +54,7 @@ function knownTools(registered: readonly RegisteredTool[]): ReadonlyMap<string, 
     effectClass = 'side_effecting',
     guards = null,
     outputSchema = null,
+    requiredApprovals = 0,
     serverId,
     toolName,
   } of registered) {
@@ -57,6 +64,7 @@ function knownTools(registered: readonly RegisteredTool[]): ReadonlyMap<string, 
       effectClass,
       guards: argumentGuardsOf({ guards }),
       outputGuards: outputGuardsOf({ outputSchema }),
+      requiredApprovals,
     })
   }
   return tools

@@ -10,6 +10,7 @@ import type { InvocationContext } from '../../protocol/invocation-context.js'
 import type { JsonValue } from '../../protocol/json.js'
 import type { KernelReceipt } from '../../protocol/kernel-receipt.js'
 import type { PublicKey } from '../../protocol/keys.js'
+import type { ProposalPins, ProposalTerms, ThresholdProposal } from '../../protocol/threshold-proposal.js'
 import type { ToolCallRequest } from '../../protocol/tool-call.js'
 import type { RawInvocationOutcome, ToolOutput } from '../../protocol/tool-outcome.js'
 import type { CallCredentials } from '../../protocol/tool-call-rpc.js'
@@ -19,7 +20,15 @@ import type { CallGuard } from './evaluate-call.js'
 import type { RetainedReport } from '../delivery/retained-report.js'
 import type { OutputGuard, OutputJudgement } from '../output/output-guards.js'
 import type { AdmissionOperation, SealedRequest } from '../operation/operation.js'
-import type { ToolCallTerms } from './tool-call-terms.js'
+import type { AskedTerms } from './tool-call-terms.js'
+
+/** Who approves calls, and how many of them a call needs. */
+export interface CallApprovalPolicy {
+  readonly pins: ProposalPins
+  /** Signs a proposal as this kernel. */
+  readonly propose: (terms: ProposalTerms) => ThresholdProposal
+  readonly requiredOf: (serverId: string, toolName: string) => number
+}
 
 /** A tool as its calls are held against it. */
 export interface KnownTool {
@@ -28,10 +37,13 @@ export interface KnownTool {
   readonly guards: readonly CallGuard[]
   /** Over what its executor reports. */
   readonly outputGuards: readonly OutputGuard[]
+  /** Approvers who have to agree to each call. */
+  readonly requiredApprovals: number
 }
 
 /** What this kernel holds every call against. */
 export interface CallPolicy {
+  readonly approvals: CallApprovalPolicy
   /** To whom calls are delivered; null where this kernel pins nobody. */
   readonly executor: CallerExecutor | null
   readonly guards: readonly CallGuard[]
@@ -56,7 +68,9 @@ export interface CallCommand {
 
 export interface PreflightCommand extends CallCommand {
   readonly sealed: SealedRequest
-  readonly terms: ToolCallTerms
+  readonly terms: AskedTerms
+  /** Signs the nonce of the call, in the commit that issues it. */
+  readonly mintNonce: (nowUnixSeconds: number) => SignedExecutionNonce
 }
 
 export interface ReserveCallCommand extends CallCommand {
@@ -108,7 +122,10 @@ export interface CallDecision {
 }
 
 export interface CallStore {
-  /** Admits a call as prepared, with its nonce issued and nothing held; the same request again finds it as it stands. */
+  /**
+   * Admits a call as prepared, with its nonce issued and nothing held, or as one that waits for approvals with its hold
+   * and no nonce; the same request again finds it as it stands, and an approved one gets its nonce.
+   */
   preflightCall(command: PreflightCommand): Promise<CallDecision>
   /** Takes the hold and reserves the nonce, up to ready_to_dispatch; a denial takes the operation back. */
   reserveCall(command: ReserveCallCommand): Promise<CallDecision>

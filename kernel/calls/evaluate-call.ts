@@ -8,6 +8,7 @@ import {
   verifyCapabilityToken,
 } from '../../protocol/capability-token.js'
 import { admitDelegation, assertTokenUnrevoked, type SnapshotOf } from '../../protocol/delegation.js'
+import type { ConstraintType } from '../../protocol/constraint.js'
 import type { InvocationContext } from '../../protocol/invocation-context.js'
 import type { GuardEvidence } from '../../protocol/kernel-receipt.js'
 import { type ChosenGrant, coveringGrants } from '../../protocol/scope.js'
@@ -36,6 +37,14 @@ export interface CallAuthority {
   readonly pins: TokenPins & { readonly trustRootScopeHash?: string }
   readonly isRevoked: (capabilityId: string) => boolean
   readonly snapshotOf: SnapshotOf
+  /** Constraints that are kept in another way than by the arguments. */
+  readonly keptOtherwise: readonly ConstraintType[]
+  /** What the agent's proof says; null where none is asked for, or it holds. */
+  judgePossession(
+    call: JudgedCall,
+    token: CapabilityToken,
+    covering: readonly ChosenGrant[],
+  ): CallRefusal | null
   isTarget(serverId: string, toolName: string): boolean
   /** Keeps the token for tokens that are delegated from it. @returns false when its id names another token here. */
   remember(token: Verified<CapabilityToken>): boolean
@@ -86,27 +95,24 @@ function judgeToken(
 
 /** Whose token it is, what it covers, and whether there is such a tool here. */
 function judgeScope(
-  { agentId, request }: JudgedCall,
+  call: JudgedCall,
   authority: CallAuthority,
   token: Verified<CapabilityToken>,
 ): readonly ChosenGrant[] | CallRefusal {
+  const { agentId, request } = call
   const { params: parameters, server_id: serverId, tool: toolName } = request
   if (token.subject !== agentId) {
     return deny('subject', 'subject refused: expected the key of the agent that asks, got another')
   }
-  const covering = coveringGrants(token.scope, { parameters, serverId, toolName })
+  const covering = coveringGrants(token.scope, { parameters, serverId, toolName }, authority.keptOtherwise)
   if (covering.length === 0) {
     return deny(
       'grant',
       `call refused: expected a grant to invoke ${toolName} on ${serverId} with these arguments, got none`,
     )
   }
-  if (covering.some(({ grant }) => grant.dpop_required === true)) {
-    return deny(
-      'proof_of_possession',
-      'call refused: expected a grant without a proof of possession, got one that asks for it; this kernel takes none',
-    )
-  }
+  const unproved = authority.judgePossession(call, token, covering)
+  if (unproved !== null) return unproved
   if (!authority.isTarget(serverId, toolName)) {
     return deny(
       'target',

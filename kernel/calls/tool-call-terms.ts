@@ -19,16 +19,27 @@ import { BrokerError } from '../../protocol/errors.js'
 import { type NonceBinding, SignedExecutionNonce } from '../../protocol/execution-nonce.js'
 import { valueHash } from '../../protocol/kernel-receipt.js'
 import { MAXIMUM_IDENTIFIER_BYTES } from '../../protocol/limits.js'
+import { MonetaryAmount } from '../../protocol/scope.js'
 import { ToolCallRequest } from '../../protocol/tool-call.js'
-import { UnixSeconds } from '../../protocol/unix-time.js'
+import { Count, UnixSeconds } from '../../protocol/unix-time.js'
 import { POLICY_HASH } from '../policy.js'
+
+/** What this kernel asks of a call beside its request: with another answer to it, it is another operation. */
+export interface CallBounds {
+  /** What its tool may do. */
+  readonly effectClass: OperationBinding['effect_class']
+  /** To whom it is delivered; null where nobody is pinned. */
+  readonly executor: CallerExecutor | null
+  /** How many people have to agree. */
+  readonly requiredApprovals: number
+}
 
 /**
  * A call that an executor carries out needs a hold and a nonce. An attempt is announced to a pinned executor alone, so
  * that pinning one later adopts none of the operations that were admitted without.
  */
-const requirementsUnder = (executor: CallerExecutor | null): ParticipantRequirements => ({
-  approval: false,
+const requirementsUnder = ({ executor, requiredApprovals }: CallBounds): ParticipantRequirements => ({
+  approval: requiredApprovals > 0,
   authorization_consumption: false,
   broker_attempt: executor !== null,
   budget_capture: true,
@@ -39,19 +50,34 @@ const requirementsUnder = (executor: CallerExecutor | null): ParticipantRequirem
   payment: false,
 })
 
-export const ToolCallTerms = object({
+const members = {
   /** Key of the agent that asked: the subject of its token. */
   agentId: publicKeyHex(),
   binding: OperationBinding,
   capabilityExpiresAt: UnixSeconds,
-  /** Issued by the preflight; reserved by nothing but the reserve. */
-  executionNonce: SignedExecutionNonce,
   /** To whom it is delivered, as it was pinned then; null where nobody was. */
   executor: nullable(CallerExecutor),
   parameterHash: digest(),
   serverId: identifier(),
   toolName: identifier(),
-})
+}
+export type AskedTerms = Omit<ToolCallTerms, 'approvable' | 'executionNonce'>
+
+/** What approvers are told of a call beside its names and its hashes. */
+const Approvable = object({ argumentsBytes: Count, maximumCost: nullable(MonetaryAmount) })
+
+/** A call that waits for its approvals: no nonce was issued for it yet. */
+export const AnnouncedCallTerms = object({ ...members, approvable: Approvable })
+export type AnnouncedCallTerms = Infer<typeof AnnouncedCallTerms>
+
+export const ToolCallTerms = object(
+  {
+    ...members,
+    /** Issued by the preflight; reserved by nothing but the reserve. */
+    executionNonce: SignedExecutionNonce,
+  },
+  { optional: { approvable: Approvable } },
+)
 export type ToolCallTerms = Infer<typeof ToolCallTerms>
 
 /** Who coordinates the operations of a tenant. */
@@ -60,30 +86,24 @@ export interface Coordinator {
   readonly tenantScope: string
 }
 
-/** What a tool is to this kernel, as its calls commit to it. */
-export interface BoundTool {
-  readonly effectClass: OperationBinding['effect_class']
-  readonly executor: CallerExecutor | null
-}
-
 /** The identity of a call: the whole request with its token, whoever presents it and whenever. */
 export function bindCall(
   request: ToolCallRequest,
   { authorityId, tenantScope }: Coordinator,
-  { effectClass, executor }: BoundTool,
+  bounds: CallBounds,
 ): OperationBinding {
   const { capability_token: token, id, params } = request
   return bindOperation({
     authorizationCapabilityHash: capabilityTokenHash(token),
     capabilityId: token.id,
     coordinatorAuthorityId: authorityId,
-    effectClass,
+    effectClass: bounds.effectClass,
     kind: 'tool_dispatch',
     policyHash: POLICY_HASH,
     request: {
       action_parameter_hash: valueHash(params),
       immutable_request_hash: domainDigestHex('chio.kernel-tool-call.v1', encode(ToolCallRequest, request)),
-      participant_requirements: requirementsUnder(executor),
+      participant_requirements: requirementsUnder(bounds),
     },
     requestId: id,
     tenantId: tenantScope,

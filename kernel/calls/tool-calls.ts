@@ -3,8 +3,7 @@
 // Must never: take the agent's key from its request, or answer that anything may be executed before a start has committed.
 // Source: the caller API of the kernel (preflight -> refreshed context -> reserve -> start).
 import { type OperationBinding, requestNamespaceDigest } from '../../protocol/admission-operation.js'
-import { type AdmissionState, isTerminalState } from '../../protocol/admission-states.js'
-import { unixSeconds } from '../../protocol/clock.js'
+import { isTerminalState } from '../../protocol/admission-states.js'
 import { BrokerError } from '../../protocol/errors.js'
 import type { InvocationContext } from '../../protocol/invocation-context.js'
 import type { PublicKey } from '../../protocol/keys.js'
@@ -19,12 +18,14 @@ import type {
   StartAnswer,
   StartCallRequest,
 } from '../../protocol/tool-call-rpc.js'
+import { requiredApprovals } from './call-approvals.js'
+import { answerOf, startAnswerOf } from './call-answer.js'
 import { type CallRefusal, refusalOfError } from './call-refusal.js'
 import type { CallCommand, CallDecision } from './call-store.js'
 import { Deliveries } from '../delivery/deliveries.js'
 import type { Caller, KernelContext } from '../kernel-context.js'
 import { mintBoundNonce } from '../mint.js'
-import { type AdmissionOperation, toolCallOf } from '../operation/operation.js'
+import { type AdmissionOperation, isToolCall } from '../operation/operation.js'
 import { callSubject } from '../log/receipt-subject.js'
 import { openCall, sealCall } from '../sealed-request.js'
 import type { Settlement } from '../settling/settlement.js'
@@ -53,17 +54,14 @@ export class ToolCalls {
   async preflight(caller: Caller, { context, request }: PreflightCallRequest): Promise<CallAnswer> {
     const agentId = agentOf(caller)
     return this.#answer({ agentId, request, requestId: request.id }, async () => {
-      const { executor } = this.#context.callPolicy
       const binding = this.#bind(request)
       const { operation_id: operationId } = binding
       const boundTo = nonceBindingOf(request)
-      const now = unixSeconds(this.#context.clock)
       const terms = {
         agentId,
         binding,
         capabilityExpiresAt: request.capability_token.expires_at,
-        executionNonce: mintBoundNonce(this.#context, { boundTo, operationId }, now),
-        executor,
+        executor: this.#context.callPolicy.executor,
         parameterHash: boundTo.parameter_hash,
         serverId: request.server_id,
         toolName: request.tool,
@@ -71,6 +69,7 @@ export class ToolCalls {
       const sealed = sealCall(this.#context.keys.storage, operationId, request)
       return this.#context.store.calls.preflightCall({
         ...this.#command(agentId, context, request),
+        mintNonce: now => mintBoundNonce(this.#context, { boundTo, operationId }, now),
         sealed,
         terms,
       })
@@ -152,9 +151,14 @@ export class ToolCalls {
 
   /** A tool that nobody registered is refused by its target: until then it may do anything. */
   #bind(request: ToolCallRequest): OperationBinding {
-    const { executor, toolOf } = this.#context.callPolicy
-    const { effectClass = 'side_effecting' } = toolOf(request.server_id, request.tool) ?? {}
-    return bindCall(request, this.#context.config, { effectClass, executor })
+    const { callPolicy, config } = this.#context
+    const { effectClass = 'side_effecting' } = callPolicy.toolOf(request.server_id, request.tool) ?? {}
+    const bounds = {
+      effectClass,
+      executor: callPolicy.executor,
+      requiredApprovals: requiredApprovals(callPolicy, request),
+    }
+    return bindCall(request, config, bounds)
   }
 
   #command(agentId: string, context: CallCommand['context'], request: ToolCallRequest): CallCommand {
@@ -166,7 +170,7 @@ export class ToolCalls {
     const { authorityId, tenantScope } = this.#context.config
     const namespace = requestNamespaceDigest(tenantScope, authorityId)
     const operation = await this.#context.store.findRequest(namespace, requestId)
-    if (operation?.call.kind !== 'tool_call') return undefined
+    if (operation === undefined || !isToolCall(operation.call)) return undefined
     return agentId === null || operation.callerPublicKey === agentId ? operation : undefined
   }
 
@@ -216,36 +220,6 @@ function agentOf({ callerPublicKey }: Caller): PublicKey {
 /** One look at one session, which has no labels. */
 function contextWithoutFlow({ id }: ToolCallRequest): InvocationContext {
   return { generation: 0, labels: [], schema: 'chio.invocation-context.v1', session_id: id }
-}
-
-/** The nonce is answered while it is good for something. */
-const NONCE_STATES: readonly AdmissionState[] = ['prepared', 'ready_to_dispatch']
-
-function answerOf({ operation, receipt, refusal }: CallDecision): CallAnswer {
-  const isUsable = operation !== null && refusal === null && NONCE_STATES.includes(operation.state)
-  return {
-    check: refusal?.check ?? null,
-    code: refusal?.code ?? null,
-    executionAuthorized: false,
-    executionNonce: isUsable ? toolCallOf(operation).terms.executionNonce : null,
-    operationId: operation?.operationId ?? null,
-    reason: refusal?.reason ?? null,
-    receipt,
-    state: operation?.state ?? null,
-    verdict: refusal === null ? 'allow' : 'deny',
-  }
-}
-
-function startAnswerOf(
-  decision: CallDecision,
-  warnings: readonly StartWarning[],
-  nowUnixMs: number,
-): StartAnswer {
-  const authorization = decision.authorization ?? null
-  const expiresAtUnixMs = authorization?.authorization.expires_at_unix_ms ?? 0
-  const isClaimable = decision.operation?.state === 'awaiting_caller_report' && nowUnixMs < expiresAtUnixMs
-  const warned = decision.refusal === null && warnings.length > 0 && { warnings: [...warnings] }
-  return { ...answerOf(decision), authorization, executionAuthorized: isClaimable, ...warned }
 }
 
 function withoutNonce(): BrokerError {

@@ -7,7 +7,7 @@ import { BrokerError } from '../../protocol/errors.js'
 import { admitPublicKey } from '../../protocol/keys.js'
 import type { CallPolicy } from '../calls/call-store.js'
 import type { KernelConfig } from '../config.js'
-import { type AdmissionOperation, toolCallOf } from '../operation/operation.js'
+import { type AdmissionOperation, isToolCall, toolCallOf } from '../operation/operation.js'
 
 /**
  * The executor of an embedding, or else that of the configuration; null where neither names one.
@@ -53,7 +53,8 @@ export function assertSamePin(
   operation: AdmissionOperation,
   { executor }: Pick<CallPolicy, 'executor'>,
 ): void {
-  const { executor: admitted } = toolCallOf(operation).terms
+  const { call } = operation
+  const { executor: admitted } = (isToolCall(call) ? call : toolCallOf(operation)).terms
   if (isSamePin(admitted, executor)) return
   const { operationId } = operation
   throw new BrokerError(

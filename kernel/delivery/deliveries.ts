@@ -44,8 +44,12 @@ export class Deliveries {
   }
 
   /** Signs a start that was captured, or repeats what was signed. No credential, no context and no time is asked. */
-  authorize({ operationId }: AdmissionOperation): Promise<CallDecision> {
-    return this.#context.store.calls.authorizeCall({ operationId, policy: this.#context.callPolicy })
+  async authorize(operation: AdmissionOperation): Promise<CallDecision> {
+    const { callPolicy, store } = this.#context
+    const { operationId } = operation
+    const { authorization } = await store.calls.findDelivery(operationId)
+    if (authorization === null) return store.calls.authorizeCall({ operationId, policy: callPolicy })
+    return { authorization, operation, receipt: await store.receipts.startOf(operationId), refusal: null }
   }
 
   /**

@@ -35,6 +35,11 @@ export class EmbeddedLog implements ReceiptStore {
     return this.#reads.answerOf(operationId)?.receipt
   }
 
+  /** The receipt of an operation's one start; null before it. */
+  async startOf(operationId: string): Promise<KernelReceipt | null> {
+    return this.#reads.ofStage(operationId, 'started')?.receipt ?? null
+  }
+
   /** Which receipt says how an operation ended. */
   async endIdOf(operationId: string): Promise<string | null> {
     return this.#reads.endIdOf(operationId)

@@ -12,6 +12,8 @@ export interface ReceiptStore {
   newestOf(operationId: string): Promise<LoggedReceipt | undefined>
   /** The receipt of the decision that answered an operation's request. */
   answerOf(operationId: string): Promise<KernelReceipt | undefined>
+  /** The receipt of an operation's one start; null before it. */
+  startOf(operationId: string): Promise<KernelReceipt | null>
   /** Which receipt says how an operation ended. */
   endIdOf(operationId: string): Promise<string | null>
   /** Entries after one, at most so many, in their order. */

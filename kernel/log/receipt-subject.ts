@@ -5,7 +5,7 @@ import type { JsonValue } from '../../protocol/json.js'
 import { valueHash } from '../../protocol/kernel-receipt.js'
 import type { ReserveRequest } from '../../protocol/kernel-rpc.js'
 import type { ToolCallRequest } from '../../protocol/tool-call.js'
-import { type AdmissionOperation, announcementOf } from '../operation/operation.js'
+import { type AdmissionOperation, announcementOf, isToolCall } from '../operation/operation.js'
 
 /** A tool as receipts name it. */
 export interface ReceiptTool {
@@ -23,7 +23,7 @@ export interface ReceiptSubject {
 
 export function receiptSubject(operation: AdmissionOperation): ReceiptSubject {
   const { binding, call } = operation
-  if (call.kind === 'tool_call') {
+  if (isToolCall(call)) {
     return subjectOfCall({ ...call.terms, requestId: binding.request_id })
   }
   return brokeredSubject(announcementOf(operation).request)

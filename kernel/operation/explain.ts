@@ -9,7 +9,7 @@ import { pinText } from '../delivery/caller-pin.js'
 import type { ToolCallTerms } from '../calls/tool-call-terms.js'
 import { readableOperation } from './find-operation.js'
 import type { Caller, KernelContext } from '../kernel-context.js'
-import type { AdmissionOperation } from './operation.js'
+import { type AdmissionOperation, isToolCall } from './operation.js'
 import { operationDocument } from './operation-document.js'
 
 /** An explanation must not hang on a broker that does not answer. */
@@ -47,8 +47,9 @@ async function attemptMembers(
   context: KernelContext,
   operation: AdmissionOperation,
 ): Promise<AttemptMembers> {
-  if (operation.call.kind === 'tool_call') return unsaid(executorText(operation, operation.call.terms))
-  const { registration } = operation.call
+  const { call } = operation
+  if (isToolCall(call)) return unsaid(executorText(operation, call.terms))
+  const { registration } = call
   if (registration === null)
     return unsaid('none: its registration was never signed, so the broker cannot know it')
   const { attemptId } = registration.ids
@@ -67,7 +68,10 @@ async function attemptMembers(
 }
 
 /** An executor is asked for nothing: it reports what it did. */
-function executorText({ attachments }: AdmissionOperation, { executor }: ToolCallTerms): string {
+function executorText(
+  { attachments }: AdmissionOperation,
+  { executor }: Pick<ToolCallTerms, 'executor'>,
+): string {
   const { broker_attempt: attempt } = attachments
   if (executor === null) return 'none: no executor was pinned when it was admitted'
   if (attempt === undefined) return `none yet: it would be of ${pinText(executor)}`

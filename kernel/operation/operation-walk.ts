@@ -12,10 +12,16 @@ import type { AdmissionState } from '../../protocol/admission-states.js'
 import { BrokerError } from '../../protocol/errors.js'
 import type { BrokerRecord } from '../../protocol/kernel-rpc.js'
 import type { AttemptRegistration } from '../../protocol/registration.js'
-import { callerAttemptId } from '../calls/tool-call-terms.js'
+import { callerAttemptId, type ToolCallTerms } from '../calls/tool-call-terms.js'
 import * as rules from './move-rules.js'
 import type { DecisionReason } from '../log/decision-receipt.js'
-import type { AdmissionOperation, DispatchCommit, OperationCall, Reservation } from './operation.js'
+import {
+  type AdmissionOperation,
+  type DispatchCommit,
+  isToolCall,
+  type OperationCall,
+  type Reservation,
+} from './operation.js'
 import { assertConsistent } from './operation-document.js'
 import { logDecision } from '../log/receipt-log.js'
 import type { SqliteMove } from '../sqlite/move.js'
@@ -34,6 +40,8 @@ export interface Milestone extends DecisionReason {
   readonly registration?: AttemptRegistration
   /** The answer of a call that waited for its approvals. */
   readonly reservation?: Reservation
+  /** The same of a tool call: its terms with the nonce that was issued. */
+  readonly terms?: ToolCallTerms
 }
 
 export const stepsTo = (...states: readonly AdmissionState[]): Step[] => states.map(to => ({ to }))
@@ -62,7 +70,7 @@ export function preparedOf(
 }
 
 function askedIn(call: OperationCall): Pick<AdmissionOperation, 'binding' | 'callerPublicKey'> {
-  if (call.kind === 'tool_call') return { binding: call.terms.binding, callerPublicKey: call.terms.agentId }
+  if (isToolCall(call)) return { binding: call.terms.binding, callerPublicKey: call.terms.agentId }
   const { binding, request } = call.reservation
   return { binding, callerPublicKey: request.callerPublicKey }
 }
@@ -78,7 +86,7 @@ export function begin(move: SqliteMove, operation: AdmissionOperation): void {
 
 /** Under which name its attempt is looked for; none where nobody carries it out. */
 function attemptIdOf({ call, operationId }: AdmissionOperation): string | null {
-  if (call.kind !== 'tool_call') return call.reservation.ids.attemptId
+  if (!isToolCall(call)) return call.reservation.ids.attemptId
   return call.terms.executor === null ? null : callerAttemptId(operationId)
 }
 
@@ -136,7 +144,7 @@ function stepped(operation: AdmissionOperation, { attach = {}, commit, to }: Ste
 
 function withMilestone(operation: AdmissionOperation, milestone: Milestone): AdmissionOperation {
   const { lastError, record: given, registration } = milestone
-  const call = answeredCall(operation.call, milestone.reservation)
+  const call = answeredCall(operation.call, milestone)
   if (registration !== undefined && call.registration !== null) refuseAgain('registration')
   if (given !== undefined && call.record !== null) refuseAgain('record')
   return {
@@ -146,7 +154,11 @@ function withMilestone(operation: AdmissionOperation, milestone: Milestone): Adm
   }
 }
 
-function answeredCall(call: OperationCall, reservation: Reservation | undefined): OperationCall {
+function answeredCall(call: OperationCall, { reservation, terms }: Milestone): OperationCall {
+  if (terms !== undefined) {
+    if (call.kind !== 'announced_call') refuseAgain('answer')
+    return { ...call, kind: 'tool_call', terms }
+  }
   if (reservation === undefined) return call
   if (call.kind !== 'announced') refuseAgain('answer')
   return { ...call, kind: 'brokered', reservation }

@@ -12,7 +12,7 @@ import { CapturedHold } from '../../protocol/hold.js'
 import { type BrokerRecord, ReserveRequest, ReserveResult } from '../../protocol/kernel-rpc.js'
 import { AttemptIds, type AttemptRegistration } from '../../protocol/registration.js'
 import { Count, UnixMs } from '../../protocol/unix-time.js'
-import type { ToolCallTerms } from '../calls/tool-call-terms.js'
+import type { AnnouncedCallTerms, ToolCallTerms } from '../calls/tool-call-terms.js'
 
 const announced = { binding: OperationBinding, ids: AttemptIds, request: ReserveRequest }
 /** What a request commits to, before anything was minted for it. */
@@ -57,8 +57,19 @@ export interface ToolCall extends Pick<BrokeredCall, 'record' | 'registration'> 
   readonly terms: ToolCallTerms
 }
 
+/** A tool call that waits for its approvals: it has no nonce yet, and nothing to reserve with. */
+export interface AnnouncedToolCall extends Pick<BrokeredCall, 'record' | 'registration'> {
+  readonly kind: 'announced_call'
+  readonly terms: AnnouncedCallTerms
+}
+
 /** What an operation is about. Whoever needs a brokered one asks `brokeredCall`. */
-export type OperationCall = AnnouncedCall | BrokeredCall | ToolCall
+export type OperationCall = AnnouncedCall | AnnouncedToolCall | BrokeredCall | ToolCall
+
+/** Whether an executor carries it out, waiting for approvals or not. */
+export function isToolCall(call: OperationCall): call is AnnouncedToolCall | ToolCall {
+  return call.kind === 'tool_call' || call.kind === 'announced_call'
+}
 
 export interface AdmissionOperation {
   readonly operationId: string
@@ -84,12 +95,19 @@ export interface AdmissionOperation {
  */
 export function announcementOf(operation: AdmissionOperation): Announcement {
   const { call } = operation
-  return call.kind === 'tool_call' ? brokeredCall(operation).reservation : call.reservation
+  return isToolCall(call) ? brokeredCall(operation).reservation : call.reservation
 }
 
-/** @throws BrokerError `operation_state` when the operation is not one that an executor carries out. */
+/** @throws BrokerError `operation_state` when the operation is not one that an executor may carry out. */
 export function toolCallOf({ call, operationId }: AdmissionOperation): ToolCall {
   if (call.kind === 'tool_call') return call
+  if (call.kind === 'announced_call') {
+    throw new BrokerError(
+      'operation_state',
+      `operation ${operationId} refused: expected a tool call with its nonce, got one that waits for approvals; repeat its preflight once they are there`,
+      { operationId },
+    )
+  }
   throw new BrokerError(
     'operation_state',
     `operation ${operationId} refused: expected a tool call, got one that the broker carries out; inspect it`,

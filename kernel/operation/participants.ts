@@ -1,7 +1,7 @@
 // Owns: what ends together with an operation that is taken back: its hold and its nonce, if it has them.
 // Must never: be left out where an operation is compensated. Source: the participants of the admission operation.
 import { reverseHold } from '../calls/call-budget.js'
-import type { AdmissionOperation } from './operation.js'
+import { type AdmissionOperation, isToolCall } from './operation.js'
 import { operationBytes } from './operation-document.js'
 import type { SqliteMove } from '../sqlite/move.js'
 
@@ -10,7 +10,7 @@ export function endParticipants(move: SqliteMove, operation: AdmissionOperation)
   const { attachments, operationId, version } = operation
   const holdId = attachments.budget_hold_id
   if (holdId !== undefined) {
-    if (operation.call.kind === 'tool_call') reverseHold(move, holdId)
+    if (isToolCall(operation.call)) reverseHold(move, holdId)
     else move.holds.end(operation, 'reversed')
   }
   if (attachments.execution_nonce_id !== undefined) {

@@ -22,7 +22,7 @@ import { revocationIdsOf } from '../operation/dispatch-commit.js'
 import { faultFields } from '../fault-fields.js'
 import type { KernelContext } from '../kernel-context.js'
 import { assertGrantLive } from '../liveness.js'
-import { type AdmissionOperation, announcementOf, brokeredCall } from '../operation/operation.js'
+import { type AdmissionOperation, announcementOf, brokeredCall, isToolCall } from '../operation/operation.js'
 
 type QueryOf<K extends AuthorityQuestion['kind']> = Extract<AuthorityQuestion, { kind: K }>['request']
 
@@ -121,7 +121,7 @@ async function revocation(context: KernelContext, query: QueryOf<'check_broker_r
 async function holdState(context: KernelContext, query: HoldQuery): Promise<HoldState> {
   const operation = await context.store.findOperation(query.operationId)
   // The broker has no part in a tool call: what it asks of one, it asks of nothing that it can know.
-  if (operation === undefined || operation.call.kind === 'tool_call') return 'unknown'
+  if (operation === undefined || isToolCall(operation.call)) return 'unknown'
   if (announcementOf(operation).ids.holdId !== query.holdId) return 'unknown'
   // Nothing was minted for what waits for approvals: nobody can ask for it in good faith.
   if (operation.call.kind === 'announced') return 'denied'

@@ -1,11 +1,13 @@
 // Owns: what becomes of the operations that an earlier owner left open, decided and committed once, at the opening.
 // Must never: take back what may have been dispatched, or leave hanging what can be taken back.
 // Source: startup recovery of one operation; brokered operations are settled from the broker first.
-import { isBeforeDispatch } from '../../protocol/admission-states.js'
+import { type AdmissionState, isBeforeDispatch } from '../../protocol/admission-states.js'
 import type { CallerExecutor } from '../../protocol/caller-authorization.js'
+import { BrokerError } from '../../protocol/errors.js'
 import { isSamePin } from '../delivery/caller-pin.js'
 import { authorizeCall } from '../delivery/start-moves.js'
 import type { Recovered } from '../admission-store.js'
+import { assertLogWhole } from '../log/whole-log.js'
 import { type AdmissionOperation, brokeredCall } from '../operation/operation.js'
 import { note, stepsTo, walk } from '../operation/operation-walk.js'
 import { endParticipants } from '../operation/participants.js'
@@ -41,14 +43,16 @@ export function recoveryOf(
   return 'compensate'
 }
 
-/** Prepared with a live issuance, or ready with a live reservation, it goes on; nobody else can know of it. */
+const WITH_NONCE: readonly AdmissionState[] = ['prepared', 'approval_reserved', 'ready_to_dispatch']
+
+/** Prepared or approved with a live issuance, or ready with a live reservation, it goes on; nobody else can know of it. */
 function ofToolCall(
   { executionNonce }: ToolCallTerms,
   state: AdmissionOperation['state'],
   nowUnixMs: number,
 ): Recovery {
   const isLive = nowUnixMs < executionNonce.nonce.expires_at * 1_000
-  return isLive && (state === 'prepared' || state === 'ready_to_dispatch') ? 'adopt' : 'compensate'
+  return isLive && WITH_NONCE.includes(state) ? 'adopt' : 'compensate'
 }
 
 function ofReady(operation: AdmissionOperation, nowUnixMs: number): Recovery {
@@ -60,7 +64,9 @@ function ofReady(operation: AdmissionOperation, nowUnixMs: number): Recovery {
 /** Decides every open operation, in one commit. @param executor to whom this owner delivers. */
 export function recover(move: SqliteMove, executor: CallerExecutor | null): Recovered {
   const count = { abandon: 0, adopt: 0, authorize: 0, compensate: 0, settle: 0 }
+  assertLogWhole(move)
   for (const operation of move.operations.open()) {
+    assertHistory(move, operation)
     const recovery = recoveryOf(operation, move.nowUnixMs, executor)
     count[recovery] += 1
     if (recovery === 'adopt') adopt(move, operation)
@@ -88,6 +94,21 @@ function abandon(move: SqliteMove, operation: AdmissionOperation): void {
     cause: 'its executor is not pinned',
     lastError,
   })
+}
+
+/** An operation stands where its history ends, which nothing can change. @throws BrokerError `log_broken`. */
+function assertHistory(
+  { operations }: SqliteMove,
+  { operationId, state, version }: AdmissionOperation,
+): void {
+  const last = operations.history(operationId).at(-1)
+  if (last?.to === state && last.version === version) return
+  const expected = `expected it as its history ends (${last?.to ?? 'nowhere'}), got ${state}`
+  throw new BrokerError(
+    'log_broken',
+    `operation ${operationId} refused: ${expected}; its store was changed by another program: put the newest whole copy back`,
+    { operationId },
+  )
 }
 
 function adopt(move: SqliteMove, operation: AdmissionOperation): void {

@@ -36,7 +36,7 @@ function again(reason: WaitReason): Settled {
 export async function settleOperation(context: KernelContext, operationId: string): Promise<Settled> {
   const operation = await context.store.findOperation(operationId)
   if (operation === undefined || isTerminalState(operation.state)) return SETTLED
-  if (operation.call.kind === 'announced')
+  if (operation.call.kind === 'announced' || operation.call.kind === 'announced_call')
     return compensate(context, operation, 'not approved, or not asked for again, by the deadline')
   if (operation.call.kind === 'tool_call') return settleToolCall(context, operation)
   const attempt = await retainedAttempt(context, operation)

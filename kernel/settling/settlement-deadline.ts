@@ -20,7 +20,8 @@ export function dueInMs(operation: AdmissionOperation, nowUnixMs: number): numbe
 
 function intervalOf(operation: AdmissionOperation): { fromUnixMs: number; intervalMs: number } {
   const proposal = operation.attachments.threshold_proposal?.body
-  if (operation.call.kind === 'announced' && proposal !== undefined) {
+  const { kind } = operation.call
+  if ((kind === 'announced' || kind === 'announced_call') && proposal !== undefined) {
     const { proposalCreatedAt, proposalDeadline } = proposal
     return {
       fromUnixMs: proposalCreatedAt * MS_PER_SECOND,

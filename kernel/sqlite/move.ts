@@ -16,6 +16,7 @@ import { NonceTables } from './nonce-tables.js'
 import { OperationIndex } from './operation-index.js'
 import { OperationTables } from './operation-tables.js'
 import { OutcomeTables } from './outcome-tables.js'
+import { PossessionTables } from './possession-tables.js'
 import { readClock, recordCorrection, writeClock } from './clock-row.js'
 import { ReconciliationTable } from './reconciliation-table.js'
 import type { Head, Moment, Owner } from './owner-table.js'
@@ -42,6 +43,7 @@ export class SqliteMove implements Moment {
   readonly nonces: NonceTables
   readonly index: OperationIndex
   readonly operations: OperationTables
+  readonly possessions: PossessionTables
   readonly receipts: ReceiptTables
   readonly reconciliations: ReconciliationTable
   readonly #tx: Transaction
@@ -67,6 +69,7 @@ export class SqliteMove implements Moment {
     this.nonces = new NonceTables(tx, moment)
     this.index = new OperationIndex(tx)
     this.operations = new OperationTables(tx, moment)
+    this.possessions = new PossessionTables(tx, moment)
     this.receipts = new ReceiptTables(tx, moment)
     this.outcomes = new OutcomeTables(tx)
     this.reconciliations = new ReconciliationTable(tx, moment)

@@ -1,25 +1,21 @@
 // Owns: by what an operation is found besides its id and its request: its attempt, and its arguments.
 // Must never: say that an operation may be moved. Source: sqlite.org/queryplanner.html.
-import { ADMISSION_STATES, STATE_FACTS } from '../../protocol/admission-states.js'
 import { MAXIMUM_SHARING } from '../../protocol/operation-rpc.js'
 import { appendOnly } from '../../store/schema.js'
 import type { Transaction } from '../../store/transaction.js'
 import type { AdmissionOperation } from '../operation/operation.js'
 import { insertRow, type Reader } from './row-documents.js'
 
+/** Whose effect is not known yet, or never will be by itself: word for word the condition of the index. */
+const UNRESOLVED = "settled = 0 OR state = 'outcome_unknown_after_dispatch'"
+
 export const OPERATION_INDEX_SQL = `
-CREATE TABLE operation_index (operation_id TEXT PRIMARY KEY REFERENCES operations, attempt_id TEXT UNIQUE, argument_hash TEXT NOT NULL) STRICT;
-CREATE INDEX operations_of_arguments ON operation_index (argument_hash);
+CREATE TABLE operation_index (operation_id TEXT PRIMARY KEY REFERENCES operations, attempt_id TEXT UNIQUE) STRICT;
+CREATE INDEX operations_unresolved ON operations (argument_hash, created_at_unix_ms) WHERE ${UNRESOLVED};
 ${appendOnly('operation_index')}`
 
-/** Whose effect is not known yet, or never will be by itself. */
-const UNRESOLVED = ADMISSION_STATES.filter(
-  state => !STATE_FACTS[state].terminal || state === 'outcome_unknown_after_dispatch',
-)
-  .map(state => `'${state}'`)
-  .join(', ')
-const SHARING = `SELECT operation_id AS id FROM operation_index JOIN operations USING (operation_id)
-  WHERE argument_hash = ? AND operation_id <> ? AND state IN (${UNRESOLVED})
+/** Read in the order of the index, newest first, and no further than the answer goes: also among a million alike. */
+export const SHARING_SQL = `SELECT operation_id AS id FROM operations WHERE argument_hash = ? AND (${UNRESOLVED}) AND operation_id <> ?
   ORDER BY created_at_unix_ms DESC LIMIT ${MAXIMUM_SHARING}`
 
 export class OperationIndexReads {
@@ -38,7 +34,7 @@ export class OperationIndexReads {
   /** Other operations with the same arguments that are not resolved, newest first. */
   sharing({ binding, operationId }: Pick<AdmissionOperation, 'binding' | 'operationId'>): string[] {
     const { action_parameter_hash: hash } = binding.request_binding
-    return this.#reader.all<{ id: string }>(SHARING, hash, operationId).map(({ id }) => id)
+    return this.#reader.all<{ id: string }>(SHARING_SQL, hash, operationId).map(({ id }) => id)
   }
 }
 
@@ -50,8 +46,7 @@ export class OperationIndex extends OperationIndexReads {
     this.#tx = tx
   }
 
-  insert({ binding, operationId }: AdmissionOperation, attemptId: string | null): void {
-    const { action_parameter_hash: hash } = binding.request_binding
-    insertRow(this.#tx, 'operation_index', operationId, attemptId, hash)
+  insert({ operationId }: AdmissionOperation, attemptId: string | null): void {
+    insertRow(this.#tx, 'operation_index', operationId, attemptId)
   }
 }

@@ -19,7 +19,7 @@ import {
   Reservation,
   type SealedRequest,
 } from '../operation/operation.js'
-import { ToolCallTerms } from '../calls/tool-call-terms.js'
+import { AnnouncedCallTerms, ToolCallTerms } from '../calls/tool-call-terms.js'
 import type { Moment } from './owner-table.js'
 import { insertRow, type Reader, readOptionalDocument, RememberedDocuments } from './row-documents.js'
 
@@ -31,7 +31,7 @@ export const OPERATION_SQL = `
 CREATE TABLE operations (operation_id TEXT PRIMARY KEY, namespace_digest TEXT NOT NULL, request_id TEXT NOT NULL,
   caller_public_key TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN (${STATES})), version INTEGER NOT NULL,
   settled INTEGER NOT NULL, created_at_unix_ms INTEGER NOT NULL, updated_at_unix_ms INTEGER NOT NULL,
-  call BLOB NOT NULL, attachments BLOB NOT NULL, lease_epoch INTEGER NOT NULL, registration BLOB, dispatch_commit BLOB, record BLOB, last_error TEXT,
+  call BLOB NOT NULL, attachments BLOB NOT NULL, lease_epoch INTEGER NOT NULL, registration BLOB, dispatch_commit BLOB, record BLOB, last_error TEXT, argument_hash TEXT NOT NULL,
   UNIQUE (namespace_digest, request_id)) STRICT;
 CREATE INDEX operations_open ON operations (created_at_unix_ms) WHERE settled = 0;
 CREATE INDEX operations_newest ON operations (created_at_unix_ms);
@@ -99,6 +99,13 @@ export class OperationReads {
     return this.#select('WHERE settled = 0')
   }
 
+  /** What waits for approvals, or has them and was not asked for again: a caller's, or everybody's. */
+  waiting(callerPublicKey: string | null): AdmissionOperation[] {
+    const waiting = "WHERE settled = 0 AND state IN ('approval_required', 'approval_reserved')"
+    if (callerPublicKey === null) return this.#select(waiting)
+    return this.#select(`${waiting} AND caller_public_key = ?`, callerPublicKey)
+  }
+
   /** The newest lines of an operation's history, oldest first. */
   history(operationId: string): HistoryLine[] {
     const sql = `SELECT cause, from_state AS "from", owner_epoch AS ownerEpoch, recorded_at_unix_ms AS recordedAtUnixMs,
@@ -108,6 +115,10 @@ export class OperationReads {
 
   stateCounts(): { state: AdmissionState; count: number }[] {
     return this.#reader.all('SELECT state, count FROM state_counts WHERE count > 0 ORDER BY state')
+  }
+
+  count(): number {
+    return (this.#reader.get('SELECT count(*) AS n FROM operations') as { n: number }).n
   }
 
   retainedRequest(operationId: string): SealedRequest | undefined {
@@ -136,7 +147,8 @@ export class OperationTables extends OperationReads {
     const ids = [operationId, binding.request_namespace_digest, binding.request_id, callerPublicKey]
     const facts = [state, version, 0, createdAtUnixMs, createdAtUnixMs, encode(Call, callDocument(call))]
     const attached = [encode(AdmissionAttachments, operation.attachments), operation.leaseEpoch]
-    insertRow(this.#tx, 'operations', ...ids, ...facts, ...attached, null, null, null, null)
+    const { action_parameter_hash: hash } = binding.request_binding
+    insertRow(this.#tx, 'operations', ...ids, ...facts, ...attached, null, null, null, null, hash)
     this.#count(state, 1)
   }
 
@@ -198,10 +210,16 @@ function refuseStale({ operationId, version }: AdmissionOperation): never {
 }
 
 /** What is fixed by the first move, of every kind of call. */
-const Call = tagged('kind', { announced: Announcement, brokered: Reservation, tool_call: ToolCallTerms })
+const Call = tagged('kind', {
+  announced: Announcement,
+  announced_call: AnnouncedCallTerms,
+  brokered: Reservation,
+  tool_call: ToolCallTerms,
+})
 
 function callDocument(call: OperationCall): Infer<typeof Call> {
   if (call.kind === 'tool_call') return { kind: 'tool_call', ...call.terms }
+  if (call.kind === 'announced_call') return { kind: 'announced_call', ...call.terms }
   if (call.kind === 'announced') return { kind: 'announced', ...call.reservation }
   return { kind: 'brokered', ...call.reservation }
 }
@@ -212,6 +230,10 @@ function callOf(
   added: Pick<OperationCall, 'record' | 'registration'>,
 ): OperationCall {
   if (document.kind === 'tool_call') {
+    const { kind, ...terms } = document
+    return { kind, terms, ...added }
+  }
+  if (document.kind === 'announced_call') {
     const { kind, ...terms } = document
     return { kind, terms, ...added }
   }
@@ -236,7 +258,7 @@ function operationOf(row: OperationRow): AdmissionOperation {
     attachments: attachments.read(operationId, row.attachments),
     binding: document.binding,
     leaseEpoch: row.lease_epoch,
-    callerPublicKey: document.kind === 'tool_call' ? document.agentId : document.request.callerPublicKey,
+    callerPublicKey: 'agentId' in document ? document.agentId : document.request.callerPublicKey,
     state: row.state,
     version: row.version,
     createdAtUnixMs: row.created_at_unix_ms,

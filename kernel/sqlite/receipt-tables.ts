@@ -102,6 +102,12 @@ export class ReceiptReads {
     return this.#reader.get<{ n: number }>('SELECT coalesce(max(entry_seq), 0) AS n FROM receipts')?.n ?? 0
   }
 
+  /** How many rows there are, and how many of them say how an operation ended. */
+  counts(): { readonly ended: number; readonly rows: number } {
+    const sql = `SELECT (SELECT count(*) FROM receipts WHERE stage = 'ended') AS ended, (SELECT count(*) FROM receipts) AS rows`
+    return this.#reader.get(sql) as { ended: number; rows: number }
+  }
+
   /** The last entry that a checkpoint covers, 0 for none. */
   covered(): number {
     const sql = 'SELECT batch_end_seq AS n FROM checkpoints ORDER BY checkpoint_seq DESC LIMIT 1'

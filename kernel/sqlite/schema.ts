@@ -16,6 +16,7 @@ import { OPERATION_INDEX_SQL } from './operation-index.js'
 import { OPERATION_SQL } from './operation-tables.js'
 import { OUTCOME_SQL } from './outcome-tables.js'
 import { OWNER_SQL } from './owner-table.js'
+import { POSSESSION_SQL } from './possession-tables.js'
 import { RECEIPT_SQL } from './receipt-tables.js'
 import { RECONCILIATION_SQL } from './reconciliation-table.js'
 
@@ -37,6 +38,7 @@ export const KERNEL_STORE_SCHEMA: StoreSchema = {
     OUTCOME_SQL,
     CAPABILITY_SQL,
     CONTEXT_SQL,
+    POSSESSION_SQL,
     DELIVERY_SQL,
     RECEIPT_SQL,
   ].join(''),

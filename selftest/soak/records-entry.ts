@@ -3,6 +3,7 @@
 // Must never: run beside the daemon; the owner lock sees to it.
 import { writeSync } from 'node:fs'
 import { openBrokerStore } from '../../daemon/broker-store.js'
+import { isToolCall } from '../../kernel/operation/operation.js'
 import { openTables } from '../../kernel/sqlite/tables.js'
 import { kernelStorePath } from '../../kernel/start-kernel.js'
 import { systemClock as clock } from '../../native/clock.js'
@@ -28,7 +29,7 @@ async function operations(): Promise<StoredOperation[]> {
   const found = tables.operations.newest({ callerPublicKey: null, limit: Number.MAX_SAFE_INTEGER })
   tables.close()
   return found.flatMap(({ call, operationId, state }) => {
-    if (call.kind === 'tool_call') return []
+    if (isToolCall(call)) return []
     const { requestDigest } = call.reservation.request
     return [{ operationId, requestDigest, state }]
   })

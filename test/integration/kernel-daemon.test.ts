@@ -96,6 +96,7 @@ describe('chio-kerneld', () => {
       serverId: 'notes',
       toolName: 'append',
       effectClass: 'side_effecting',
+      requiredApprovals: 0,
       guards: null,
       outputSchema: null,
     } as const

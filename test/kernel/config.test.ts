@@ -3,10 +3,11 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { callPolicyOf } from '../../kernel/calls/call-policy.js'
 import { parseKernelConfig, readKernelConfig } from '../../kernel/config.js'
 import { signingKey } from '../../protocol/keys.js'
 import { overflowUid } from '../../system/peer.js'
-import { kernelConfig, seed } from '../support/kernel.js'
+import { kernelConfig, makeKernelKeys, seed } from '../support/kernel.js'
 
 const people = { administrator: signingKey(seed()), broker: signingKey(seed()), caller: signingKey(seed()) }
 const document = (): Record<string, unknown> =>
@@ -17,11 +18,15 @@ const TOOL = {
   serverId: 'notes',
   toolName: 'append',
   effectClass: 'side_effecting',
+  requiredApprovals: 0,
   guards: { maximumArgumentBytes: 4_096, secretScan: true, argumentSchema: { type: 'object' } },
   outputSchema: { type: 'object' },
 }
 const PAID = { ...TOOL, effectClass: 'monetary', guards: null, outputSchema: null, toolName: 'pay' }
 const calls = (...tools: readonly object[]) => ({ toolCalls: { issuers: [], tools } })
+const delivery = (changes: object = {}) => ({
+  executor: { executorId: 'notes', keyEpoch: 1, publicKey: people.caller.publicKey, ...changes },
+})
 
 describe('the configuration of a kernel', () => {
   test('is read as it was written', () => {
@@ -115,6 +120,13 @@ describe('the configuration of a kernel', () => {
       { ...calls(TOOL), durableMode: 'monetary' },
       /durableMode: expected `monetary` only beside a monetary tool/,
     ],
+    ['delivery to nobody', { callerDelivery: { tools: [] } }, /callerDelivery\.executor: expected/],
+    ['an executor of no epoch', { callerDelivery: delivery({ keyEpoch: 0 }) }, /executor\.keyEpoch/],
+    [
+      'an executor of a weak key',
+      { callerDelivery: delivery({ publicKey: '0'.repeat(64) }) },
+      /executor\.publicKey: .*all zero/,
+    ],
   ])('is refused with %s', (_what, change, sentence) => {
     expect(() => parse({ ...document(), ...change })).toThrow(sentence)
   })
@@ -123,6 +135,18 @@ describe('the configuration of a kernel', () => {
     const { toolCalls, durableMode } = parse({ ...document(), ...calls(TOOL, PAID), durableMode: 'monetary' })
     expect(toolCalls?.tools).toEqual([TOOL, PAID])
     expect(durableMode).toBe('monetary')
+  })
+
+  test('names the executor that calls are delivered to, beside the tools', () => {
+    const config = parse({ ...document(), callerDelivery: delivery(), ...calls(TOOL) })
+    const policy = callPolicyOf({ config, keys: makeKernelKeys() })
+    expect(policy.executor).toEqual({
+      executor_id: 'notes',
+      key_epoch: 1,
+      public_key: people.caller.publicKey,
+    })
+    expect(policy.toolOf('notes', 'append')).toMatchObject({ effectClass: 'side_effecting' })
+    expect(policy.toolOf('notes', 'delete')).toBeUndefined()
   })
 
   test('is refused with a threshold that its keys cannot reach', () => {

@@ -8,6 +8,7 @@ import { type AdmissionOperation, brokeredCall } from '../../kernel/operation/op
 import { reserve } from '../../kernel/reserve.js'
 import { kernelStorePath, provisionKernel } from '../../kernel/start-kernel.js'
 import { openTables, type SqliteAdmissionTables } from '../../kernel/sqlite/tables.js'
+import type { CallerExecutor } from '../../protocol/caller-authorization.js'
 import { encode } from '../../protocol/codec.js'
 import { type VerifiedNonce, verifyNonce } from '../../protocol/execution-nonce.js'
 import { Grant } from '../../protocol/grant.js'
@@ -61,6 +62,8 @@ export class AdmissionWorld {
   #tables: SqliteAdmissionTables | undefined
   #store: EmbeddedAdmissionStore | undefined
   bootId = 'boot-1'
+  /** To whom its openings deliver. */
+  executor: CallerExecutor | null = null
 
   private constructor({ capacity, maximumExecutions, requiredApprovals }: WorldBounds) {
     const nonce = { capacity, ttlSeconds: 30 }
@@ -120,7 +123,7 @@ export class AdmissionWorld {
       log: { checkpointReceipts, durableMode, issuerKey: issuer.publicKey, key: kernel, tenantScope },
     })
     this.#store = new EmbeddedAdmissionStore(this.#tables)
-    await this.#store.recover()
+    await this.#store.recover(this.executor)
   }
 
   /** Ends this owner, cleanly or after a crash, and opens the next one. */

@@ -96,3 +96,12 @@ export function startWith(
     executionNonce,
   })
 }
+
+/** A call that was started under a pinned executor. */
+export async function startedCall(kernel: TestKernel, request: ToolCallRequest = callUnder(tokenOf(kernel))) {
+  const ready = await reservedCall(kernel, request)
+  const start = await startWith(kernel, request, ready)
+  const { authorization } = start
+  if (authorization === null) throw new RangeError(`expected an authorization, got ${start.reason}`)
+  return { authorization, operationId: ready.operationId, ready, request, start }
+}

@@ -1,5 +1,5 @@
 // Random sequences of tool-call commands, crashes and reopenings against a plain model: every answer and every state is
-// the same, and after each step exactly the calls that are ready hold a call of their budget and a nonce.
+// the same; after each step exactly the calls that are ready hold a nonce, and they and the started ones an invocation.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { callPolicyOf } from '../../../kernel/calls/call-policy.js'
@@ -7,8 +7,9 @@ import type { Settlement } from '../../../kernel/settling/settlement.js'
 import { ToolCalls } from '../../../kernel/calls/tool-calls.js'
 import { unixSeconds } from '../../../protocol/clock.js'
 import type { SignedExecutionNonce } from '../../../protocol/execution-nonce.js'
-import type { CallAnswer } from '../../../protocol/tool-call-rpc.js'
+import type { CallAnswer, ReportCallRequest, StartAnswer } from '../../../protocol/tool-call-rpc.js'
 import { AdmissionWorld } from '../../support/admission-world.js'
+import { TestExecutor } from '../../support/caller-executor.js'
 import { FULL_RUN_TIMEOUT_MS, fullCount } from '../../support/counts.js'
 import { callUnder, contextAt, tokenOf } from '../../support/tool-call.js'
 
@@ -16,20 +17,39 @@ const CALLS = 6
 const MAXIMUM = 2
 const CAPACITY = 3
 const TTL_SECONDS = 30
+const EXECUTOR = new TestExecutor()
 const UNSCHEDULED = { forget() {}, schedule() {} } as Partial<Settlement> as Settlement
 
-type State = 'compensated_before_dispatch' | 'none' | 'prepared' | 'ready_to_dispatch'
-type Kind = 'cancel' | 'preflight' | 'reserve'
+type State =
+  | 'awaiting_caller_report'
+  | 'compensated_before_dispatch'
+  | 'completed'
+  | 'dispatch_committed'
+  | 'finalizing'
+  | 'none'
+  | 'prepared'
+  | 'ready_to_dispatch'
+type Kind = 'cancel' | 'preflight' | 'report' | 'reserve' | 'start'
+/** Before or after the first or the second commit of a command. */
+interface CrashAt {
+  readonly commit: 0 | 1
+  readonly when: 'after' | 'before'
+}
 interface Step {
   readonly at: number
-  readonly crash: 'after' | 'before' | null
+  readonly crash: CrashAt | null
   readonly kind: Kind | 'pass' | 'reopen'
 }
-const COMMITS: Record<Kind, string> = {
-  cancel: 'compensated',
-  preflight: 'call_preflighted',
-  reserve: 'call_reserved',
+const COMMITS: Record<Kind, readonly [string, string?]> = {
+  cancel: ['compensated'],
+  preflight: ['call_preflighted'],
+  report: ['call_returned', 'call_finished'],
+  reserve: ['call_reserved'],
+  start: ['call_started', 'call_authorized'],
 }
+/** Where a command with two commits stands between them. */
+const HALFWAY: Partial<Record<Kind, State>> = { report: 'finalizing', start: 'dispatch_committed' }
+const STARTED: readonly State[] = ['awaiting_caller_report', 'completed', 'dispatch_committed', 'finalizing']
 
 /** What stands, as plainly as it can be said. Calls take turns at two tokens. */
 class Model {
@@ -42,10 +62,18 @@ class Model {
     ).length
   }
 
-  /** What a command makes of a call, if its commit is reached. */
+  /** Whether a call's invocation is counted: held, or spent. */
+  counted(token: number): number {
+    return (
+      this.ready(token) +
+      this.states.filter((state, at) => STARTED.includes(state) && at % 2 === token).length
+    )
+  }
+
+  /** What a command makes of a call, if its last commit is reached. */
   after(kind: Kind, at: number, now: number): State {
     const state = this.states[at] as State
-    const hasBudget = this.ready(at % 2) < MAXIMUM
+    const hasBudget = this.counted(at % 2) < MAXIMUM
     switch (kind) {
       case 'preflight':
         return state === 'none' && hasBudget ? 'prepared' : state
@@ -54,8 +82,21 @@ class Model {
         if (!hasBudget) return 'compensated_before_dispatch'
         return this.ready() < CAPACITY ? 'ready_to_dispatch' : state
       case 'cancel':
-        return state === 'none' ? state : 'compensated_before_dispatch'
+        return state === 'none' || STARTED.includes(state) ? state : 'compensated_before_dispatch'
+      case 'start':
+        if (state !== 'ready_to_dispatch' || now >= (this.expiries[at] as number)) return state
+        return 'awaiting_caller_report'
+      case 'report':
+        return state === 'awaiting_caller_report' || state === 'finalizing' ? 'completed' : state
     }
+  }
+
+  /** What a command that is cut off there makes of a call. */
+  cut(kind: Kind, at: number, { crash, to }: { crash: CrashAt; to: State }): State {
+    const state = this.states[at] as State
+    const commits = crash.commit + (crash.when === 'after' ? 1 : 0)
+    const halfway = to === state ? state : (HALFWAY[kind] ?? to)
+    return commits === 0 ? state : commits === 1 ? halfway : to
   }
 
   move(at: number, to: State, now: number): void {
@@ -63,9 +104,10 @@ class Model {
     this.states[at] = to
   }
 
-  /** Recovery takes back what has expired and adopts the rest. */
+  /** Recovery takes back what has expired and adopts the rest; what was captured may be acted on. */
   reopen(now: number): void {
     for (const [at, state] of this.states.entries()) {
+      if (state === 'dispatch_committed') this.states[at] = 'awaiting_caller_report'
       const isOpen = state === 'prepared' || state === 'ready_to_dispatch'
       if (isOpen && now >= (this.expiries[at] as number)) this.states[at] = 'compensated_before_dispatch'
     }
@@ -78,6 +120,7 @@ class Driver {
   readonly #tokens
   readonly #requests
   readonly #nonces: (SignedExecutionNonce | null)[] = []
+  readonly #reports: (ReportCallRequest | undefined)[] = []
 
   constructor(world: AdmissionWorld) {
     this.world = world
@@ -100,28 +143,46 @@ class Driver {
 
   async #command(kind: Kind, at: number, crash: Step['crash']): Promise<void> {
     const now = unixSeconds(this.world.clock)
+    if (kind === 'report') await this.#prepareReport(at)
     const to = this.model.after(kind, at, now)
-    this.world.crashAt = crash === null ? null : `${COMMITS[kind]}.${crash}`
+    const commit = crash === null ? undefined : COMMITS[kind][crash.commit]
+    this.world.crashAt = commit === undefined ? null : `${commit}.${crash?.when}`
+    const isArmed = this.world.crashAt !== null
     const answer = await this.#ask(kind, at).catch((error: unknown) => {
-      if (this.world.crashAt === null && crash !== null) return 'crashed' as const
+      if (this.world.crashAt === null && isArmed) return 'crashed' as const
       throw error
     })
-    if (answer !== 'crashed' || crash === 'after') this.model.move(at, to, now)
+    if (answer !== 'crashed') this.model.move(at, to, now)
+    else this.model.move(at, this.model.cut(kind, at, { crash: crash as CrashAt, to }), now)
     if (answer === 'crashed') return this.#reopen()
     this.world.crashAt = null
     if (answer !== null) expect(answer.state).toBe(to === 'none' ? null : to)
   }
 
+  /** The one report of a call, once it was started: a start that was committed is answered as often as it is asked. */
+  async #prepareReport(at: number): Promise<void> {
+    if (this.#reports[at] !== undefined || !STARTED.includes(this.model.states[at] as State)) return
+    const { authorization } = await this.#start(at)
+    if (authorization === null) throw new Error('expected the authorization of a started call')
+    this.#reports[at] = { authorization, report: EXECUTOR.report(authorization) }
+  }
+
+  async #start(at: number): Promise<StartAnswer> {
+    const executionNonce = this.#nonces[at] as SignedExecutionNonce
+    const { params } = this.#requests[at] as ReturnType<typeof callUnder>
+    return this.#calls().start(null, { arguments: params, context: null, credentials: {}, executionNonce })
+  }
+
   async #ask(kind: Kind, at: number): Promise<CallAnswer | null> {
     const request = this.#requests[at] as ReturnType<typeof callUnder>
     if (kind === 'cancel') return this.#cancel(at)
-    const { context: admission, keys, config, people } = this.world
-    const callPolicy = callPolicyOf(
-      { config, keys },
-      { targets: [{ serverId: 'notes', toolName: 'append' }] },
-    )
-    const calls = new ToolCalls({ ...admission, callPolicy }, UNSCHEDULED)
-    const caller = { callerPublicKey: people.caller.publicKey, uid: 1 }
+    if (kind === 'start') return this.#nonces[at] == null ? null : this.#start(at)
+    if (kind === 'report') {
+      const reported = this.#reports[at]
+      return reported === undefined ? null : this.#calls().reconcile(null, reported)
+    }
+    const calls = this.#calls()
+    const caller = { callerPublicKey: this.world.people.caller.publicKey, uid: 1 }
     const context = contextAt(1)
     if (kind === 'reserve') {
       // An answer that was lost with its kernel is asked for again.
@@ -135,9 +196,16 @@ class Driver {
     return answer
   }
 
+  #calls(): ToolCalls {
+    const { context, keys, config } = this.world
+    const targets = [{ serverId: 'notes', toolName: 'append' }]
+    const callPolicy = callPolicyOf({ config, keys }, { targets }, EXECUTOR.pin)
+    return new ToolCalls({ ...context, callPolicy, guards: [] }, UNSCHEDULED)
+  }
+
   async #cancel(at: number): Promise<null> {
     const operation = await this.#operation(at)
-    if (operation !== undefined) {
+    if (operation !== undefined && !STARTED.includes(operation.state as State)) {
       await this.world.store.compensate({ cause: 'cancelled', operationId: operation.operationId })
     }
     return null
@@ -161,16 +229,24 @@ class Driver {
       calls: [0, 1].map(id => move.budgets.row(`token-${id}`, 0).invocations),
       nonces: move.head.liveNonces,
     }))
-    expect(held).toEqual({ calls: [this.model.ready(0), this.model.ready(1)], nonces: this.model.ready() })
+    const counted = [this.model.counted(0), this.model.counted(1)]
+    expect(held).toEqual({ calls: counted, nonces: this.model.ready() })
   }
 }
 
 const step: fc.Arbitrary<Step> = fc.record({
   at: fc.nat(CALLS - 1),
-  crash: fc.constantFrom<Step['crash'][]>(null, null, null, 'before', 'after'),
+  crash: fc.option(
+    fc.record({
+      commit: fc.constantFrom(0 as const, 1 as const),
+      when: fc.constantFrom('before' as const, 'after' as const),
+    }),
+    { freq: 2 },
+  ),
   kind: fc.oneof(
     { weight: 4, arbitrary: fc.constant('preflight' as const) },
     { weight: 6, arbitrary: fc.constant('reserve' as const) },
+    { weight: 4, arbitrary: fc.constantFrom('start' as const, 'report' as const) },
     { weight: 2, arbitrary: fc.constant('cancel' as const) },
     { weight: 1, arbitrary: fc.constantFrom('pass' as const, 'reopen' as const) },
   ),
@@ -182,6 +258,7 @@ test(
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 40 }), async steps => {
         const world = await AdmissionWorld.make({ capacity: CAPACITY })
+        world.executor = EXECUTOR.pin
         try {
           const driver = new Driver(world)
           for (const one of steps) await driver.take(one)
@@ -189,8 +266,9 @@ test(
           world.remove()
         }
       }),
-      { numRuns: fullCount(4, 60) },
+      { numRuns: fullCount(3, 500) },
     )
   },
-  FULL_RUN_TIMEOUT_MS,
+  // Eight times the sequences that other models run.
+  10 * FULL_RUN_TIMEOUT_MS,
 )

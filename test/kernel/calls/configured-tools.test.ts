@@ -14,6 +14,7 @@ const APPEND = {
   serverId: 'notes',
   toolName: 'append',
   effectClass: 'side_effecting',
+  requiredApprovals: 0,
   guards: {
     maximumArgumentBytes: 200,
     secretScan: true,

@@ -47,6 +47,8 @@ function authority(changes: Partial<CallAuthority> = {}): CallAuthority & { read
     isRevoked: () => false,
     isTarget: () => true,
     judgeApprovals: () => null,
+    judgePossession: () => null,
+    keptOtherwise: [],
     pins: { issuers: [issuer.publicKey] },
     remember: () => true,
     snapshotOf: () => undefined,
@@ -109,11 +111,11 @@ test.each([
   ['another agent', callUnder(token(), { agentId: stranger.publicKey }), {}, 'subject', 'subject'],
   ['arguments outside the constraints', outside(), {}, 'grant', 'these arguments'],
   [
-    'a grant that asks for a proof',
-    callUnder(token({ scope: { grants: [toolGrant({ dpop_required: true })] } })),
-    {},
+    'a proof of possession that is missing',
+    callUnder(token()),
+    { judgePossession: () => callRefusal('proof_of_possession', 'possession_denied', 'a proof, got none') },
     'proof_of_possession',
-    'proof of possession',
+    'a proof, got none',
   ],
   ['a tool that is not here', callUnder(token()), { isTarget: () => false }, 'target', 'read on files'],
   ['an id of another token', callUnder(token()), { remember: () => false }, 'snapshot', 'first used for'],
@@ -146,6 +148,10 @@ function outside(): JudgedCall {
 test('of everything that is wrong, the first check in the order is named', () => {
   const faults: [string, Partial<CallAuthority>][] = [
     ['revocation', { isRevoked: () => true }],
+    [
+      'proof_of_possession',
+      { judgePossession: () => callRefusal('proof_of_possession', 'possession_denied', 'none') },
+    ],
     ['target', { isTarget: () => false }],
     ['snapshot', { remember: () => false }],
     ['budget', { takeBudget: deniedBudget }],

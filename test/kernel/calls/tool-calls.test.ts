@@ -220,6 +220,7 @@ describe('a start', () => {
       { executionNonce: foreign },
       { executionNonce: { ...executionNonce, signature: '0'.repeat(128) } },
       { credentials: { dpop_proof: 'a proof' } },
+      { credentials: { declassification_grant: 'a grant' } },
     ]) {
       codes.push((await kernel.client.call('call_start', { ...start, ...changes })).code)
     }
@@ -228,6 +229,7 @@ describe('a start', () => {
       'context_stale',
       'operation_unknown',
       'execution_nonce_signature',
+      'possession_denied',
       'authorization_denied',
     ])
     expect(await stateOf(ready.operationId)).toBe('ready_to_dispatch')

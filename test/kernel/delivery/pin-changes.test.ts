@@ -1,6 +1,5 @@
 // Which executor a kernel delivers to, and what becomes of operations when that changes or their kernel dies in between.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { CallerAuthorization } from '../../../protocol/caller-authorization.js'
 import type { ToolCallRequest } from '../../../protocol/tool-call.js'
 import type { CallAnswer } from '../../../protocol/tool-call-rpc.js'
 import { TestExecutor } from '../../support/caller-executor.js'
@@ -11,6 +10,7 @@ import {
   preflight,
   reservedCall,
   reserveWith,
+  startedCall,
   startWith,
   tokenOf,
 } from '../../support/tool-call.js'
@@ -35,15 +35,6 @@ const inspect = (operationId: string | null) =>
   kernel.client.call('inspect', { operationId: operationId as string })
 const explain = async (id: string | null) =>
   (await kernel.client.call('explain', { id: id as string })).explanation
-
-async function started(
-  request: ToolCallRequest,
-): Promise<{ authorization: CallerAuthorization; ready: CallAnswer }> {
-  const ready = await reservedCall(kernel, request)
-  const { authorization, reason } = await startWith(kernel, request, ready)
-  if (authorization === null) throw new Error(`expected an authorization, got ${reason}`)
-  return { authorization, ready }
-}
 
 /** Captured, and its kernel dies before it signs. */
 async function captured(request: ToolCallRequest): Promise<CallAnswer> {
@@ -96,7 +87,7 @@ describe('a call that was captured and not signed', () => {
 })
 
 test('an opening under the same pin leaves a call that waits for its report as it is', async () => {
-  const { authorization, ready } = await started(callUnder(tokenOf(kernel)))
+  const { authorization, ready } = await startedCall(kernel)
   const before = await inspect(ready.operationId)
   await restart({ callerExecutor: one.pin })
   expect(await inspect(ready.operationId)).toEqual(before)
@@ -109,7 +100,7 @@ test('an opening under the same pin leaves a call that waits for its report as i
 })
 
 test('a report that was kept and not judged is judged by the next kernel alone', async () => {
-  const { authorization, ready } = await started(callUnder(tokenOf(kernel)))
+  const { authorization, ready } = await startedCall(kernel)
   const report = one.report(authorization)
   crashAt = 'kernel.call_finished.before'
   const reported = kernel.running.kernel.calls.reconcile(null, { authorization, report })
@@ -132,7 +123,7 @@ describe('an operation of another pin', () => {
     ]
     const preflighted = await preflight(kernel, prepared)
     const reserved = await reservedCall(kernel, ready)
-    const { authorization, ready: startedReady } = await started(running)
+    const { authorization, ready: startedReady } = await startedCall(kernel, running)
     await restart({ callerExecutor: other.pin })
     const refused = [
       await preflight(kernel, prepared),
