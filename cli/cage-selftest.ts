@@ -3,18 +3,24 @@
 import type { AttemptResult, EscapeFindings } from '../selftest/escape/escape.js'
 import { CAGE_KINDS, didHold, tryEscapes } from '../selftest/escape/escape.js'
 import type { GameResult } from '../selftest/escape/stream-game.js'
-import { type CommonOptions, print } from './output.js'
+import type { CommonOptions } from './output.js'
+import { type SelftestResult, tell } from './selftest-result.js'
 
 const NAME_COLUMNS = 29
 const WALL_COLUMNS = 10
 const ANSWER_COLUMNS = 24
 
-/** Runs the suite and prints every attempt. Exit 1 when one succeeded, or the main job did not work afterwards. */
-export async function runCageSelftest(options: CommonOptions): Promise<void> {
+/** Runs the suite: a line an attempt. It holds when none succeeded, and the main job worked afterwards. */
+export async function cageSelftest(): Promise<SelftestResult> {
   const findings = await tryEscapes()
   const held = didHold(findings)
-  print(options, { schema: 'chio.escape.v1', held, ...documentOf(findings) }, linesOf(findings))
-  if (!held) process.exitCode = 1
+  const document = { schema: 'chio.escape.v1', held, ...documentOf(findings) }
+  return { document, lines: linesOf(findings), ok: held }
+}
+
+/** Exit 1 when an attempt succeeded, or the main job did not work afterwards. */
+export async function runCageSelftest(options: CommonOptions): Promise<void> {
+  tell(options, await cageSelftest())
 }
 
 function documentOf({ attempts, cage, outside, streams }: EscapeFindings) {

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { StoredCredential } from '../client/administrator.js'
 import { systemClock } from '../native/clock.js'
 import { unixSeconds } from '../protocol/clock.js'
-import { type BrokerDestination, destinationFromUrl } from '../protocol/destination.js'
+import { type BrokerDestination, destinationFromUrl, METHODS } from '../protocol/destination.js'
 import { BrokerError } from '../protocol/errors.js'
 import { GRANT_SCHEMA, type Grant } from '../protocol/grant.js'
 import type { GrantView } from '../protocol/kernel-rpc.js'
@@ -18,7 +18,9 @@ import { asAdministrator } from './administrator.js'
 import { beside } from './columns.js'
 import { parseSeconds } from './duration.js'
 import { grantEnd } from './grant-state.js'
+import { readPins } from './host-session.js'
 import { judgeDestination } from './issue-destination.js'
+import { fromOption } from './named-text.js'
 import { withKernel } from './kernel-call.js'
 import { given, type CommonOptions, print, visible } from './output.js'
 import { findState, layoutOfState } from './state.js'
@@ -42,15 +44,17 @@ export interface IssueOptions extends CommonOptions {
 
 /** Issues a grant for one credential, one endpoint and one client, and prints its id. */
 export async function issueCapability(options: IssueOptions): Promise<void> {
+  const destination = destinationOf(options)
+  const headers = options.header.map(headerName)
   const layout = layoutOfState(findState(options.state))
+  readPins(layout)
   const uid = options.client === undefined ? (process.geteuid?.() ?? 0) : findUser(options.client).uid
   const callerPublicKey = callerKeyOf(layout, uid)
-  const destination = destinationFromUrl(options.url, options.method.toUpperCase())
   const warning = await judgeDestination(layout, destination)
   const grant = await asAdministrator(layout, async administrator => {
     const { tenantScope } = administrator
     const stored = newestVersion(await administrator.credentials(), options.credential)
-    const wanted = grantOf({ options, callerPublicKey, destination, tenantScope, stored })
+    const wanted = grantOf({ options, callerPublicKey, destination, headers, tenantScope, stored })
     await administrator.issue(wanted)
     return wanted
   })
@@ -75,13 +79,14 @@ function grantOf(from: {
   options: IssueOptions
   callerPublicKey: string
   destination: BrokerDestination
+  headers: readonly string[]
   tenantScope: string
   stored: StoredCredential
 }): Grant {
   const { options, stored } = from
   const now = unixSeconds(systemClock)
   return {
-    allowedCallerHeaders: [...new Set(options.header.map(name => name.toLowerCase()))].sort(),
+    allowedCallerHeaders: [...new Set(from.headers)].sort(),
     callerPublicKey: from.callerPublicKey,
     credential: stored.credential,
     destination: from.destination,
@@ -97,6 +102,24 @@ function grantOf(from: {
     schema: GRANT_SCHEMA,
     tenantScope: from.tenantScope,
   }
+}
+
+function destinationOf({ method, url }: IssueOptions): BrokerDestination {
+  const known = METHODS.find(name => name === method.toUpperCase())
+  if (known !== undefined) return fromOption('--url', () => destinationFromUrl(url, known))
+  throw new BrokerError(
+    'usage',
+    `--method refused: expected one of ${METHODS.join(' ')}, got ${given(method)}`,
+  )
+}
+
+function headerName(text: string): string {
+  const name = text.toLowerCase()
+  if (/^[a-z0-9-]{1,128}$/.test(name)) return name
+  throw new BrokerError(
+    'usage',
+    `--header refused: expected a name of letters, digits and hyphens, got ${given(text)}`,
+  )
 }
 
 function wholeNumber(text: string, option: string, minimum: number, maximum: number): number {

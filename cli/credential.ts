@@ -5,7 +5,7 @@ import { MAXIMUM_SECRET_BYTES } from '../protocol/limits.js'
 import { type CredentialPlacement, parsePlacement } from '../protocol/placement.js'
 import { asAdministrator } from './administrator.js'
 import { beside } from './columns.js'
-import { namedText } from './named-text.js'
+import { fromOption, namedText } from './named-text.js'
 import { type CommonOptions, print } from './output.js'
 import { findState, layoutOfState } from './state.js'
 
@@ -31,7 +31,7 @@ export async function readSecret(input: AsyncIterable<Uint8Array>): Promise<Buff
   if (secret.length >= 1 && secret.length <= MAXIMUM_SECRET_BYTES) return secret
   whole.fill(0)
   throw new BrokerError(
-    'invalid_request',
+    'usage',
     `secret refused: expected 1 to ${MAXIMUM_SECRET_BYTES} bytes on standard input, got ${secret.length}`,
   )
 }
@@ -45,19 +45,10 @@ function refuseTerminal({ isTTY }: NodeJS.ReadStream): void {
   )
 }
 
-function placementOf(form: string): CredentialPlacement {
-  try {
-    return parsePlacement(form)
-  } catch (cause) {
-    if (!isBrokerError(cause)) throw cause
-    throw new BrokerError('usage', `--placement: ${cause.message}`, { cause })
-  }
-}
-
 /** Provisions version 1 of a credential. */
 export async function provisionCredential(id: string, options: ProvisionOptions): Promise<void> {
   const layout = layoutOfState(findState(options.state))
-  const placement = placementOf(options.placement)
+  const placement = fromOption('--placement', () => parsePlacement(options.placement))
   const credential = {
     credentialId: namedText(id, 'credential id'),
     provider: namedText(options.provider, '--provider'),

@@ -3,19 +3,15 @@
 import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { LocalProviders } from '../daemon/provider/local-providers.js'
-import { BrokerError, isBrokerError } from '../protocol/errors.js'
+import { BrokerError } from '../protocol/errors.js'
 import type { LocalProvider } from '../system/installation-plan.js'
+import { fromOption } from './named-text.js'
 import { given } from './output.js'
 
 /** @throws BrokerError `usage` naming what is wrong with the option. */
 export function parseLocalProviders(texts: readonly string[]): LocalProvider[] {
   const providers = texts.map(parseLocalProvider)
-  try {
-    return [...new LocalProviders(providers).list()]
-  } catch (cause) {
-    if (!isBrokerError(cause)) throw cause
-    throw new BrokerError('usage', `--local-provider: ${cause.message}`, { cause })
-  }
+  return fromOption('--local-provider', () => [...new LocalProviders(providers).list()])
 }
 
 function parseLocalProvider(text: string): LocalProvider {

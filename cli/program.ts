@@ -21,10 +21,11 @@ import { reconcileOperation } from './reconcile.js'
 import { cancelOperation, listOperations, showOperation, showOutcome } from './operation.js'
 import { refuseMisuse } from './misuse.js'
 import { asksForJson, type CommonOptions, fail } from './output.js'
+import { runLedgerSelftest } from './ledger-selftest.js'
 import { showReceipt } from './receipt-show.js'
 import { verifyReceipts } from './receipt.js'
 import { runTool } from './run.js'
-import { runSelftest } from './selftest.js'
+import { runAllSelftests, runSelftest } from './selftest.js'
 import { installService } from './service.js'
 import { showStatus } from './status.js'
 import { adopt } from './store-adoption.js'
@@ -75,9 +76,9 @@ function addCapability(program: Command): void {
     .option('--max-response <bytes>', 'largest response', '262144')
     .option('--timeout <span>', 'longest wait for the provider', '30s')
     .action(issueCapability)
-  command(capability, 'revoke <grant>', 'revoke a grant at broker and kernel; repeating is safe').action(
-    revokeCapability,
-  )
+  command(capability, 'revoke <id>', 'revoke a grant at broker and kernel; repeating is safe')
+    .option('--token', 'the id is that of a capability token of tool calls, known here or not')
+    .action(revokeCapability)
   command(capability, 'list', 'grants and their use').action(listCapabilities)
 }
 
@@ -142,7 +143,10 @@ function addAudit(program: Command): void {
     .action(exportLog)
   command(audit, 'verify <dir>', 'verify an export offline, with a pinned kernel key')
     .requiredOption('--trusted-kernel-pubkey <file>', 'the kernel key: 64 hex digits in a file')
-    .option('--after <dir>', 'an earlier export that this one must continue')
+    .option(
+      '--from <path>',
+      'a checkpoint that was kept, or an earlier export: proves that the log continues it',
+    )
     .action(verifyExport)
 }
 
@@ -188,6 +192,10 @@ function addSelftest(program: Command): void {
     command(selftest, 'broker', 'the prepared connection, four cases')
       .option('--case <name>', 'only this case')
       .action((options: CommonOptions & { case?: string }) => runSelftest(options))
+    command(selftest, 'ledger', "an executor's ledger: what it replays, refuses and does not know").action(
+      runLedgerSelftest,
+    )
+    command(selftest, 'all', 'cage, broker and ledger in turn').action(runAllSelftests)
   }
 }
 

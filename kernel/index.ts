@@ -9,4 +9,10 @@ export type { Kernel } from './kernel.js'
 export type { Caller, KernelKeys } from './kernel-context.js'
 export type { DeliveredOutput, OutputGuard } from './output/output-guards.js'
 export { RefusedDecision } from './log/refused-decision.js'
-export { provisionKernel, type RunningKernel, startKernel, type StartOptions } from './start-kernel.js'
+export {
+  embedKernel,
+  provisionKernel,
+  type RunningKernel,
+  startKernel,
+  type StartOptions,
+} from './start-kernel.js'

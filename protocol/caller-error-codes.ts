@@ -1,4 +1,5 @@
-// Owns the codes of caller delivery: what kernel and executor refuse of each other's documents.
+// Owns the codes of caller delivery: what kernel and executor refuse of each other's documents, and how the executor's
+// ledger refuses.
 // Must never: be read apart from the table of all codes, which it is a part of.
 // Source: the caller delivery errors of the kernel protocol.
 import { row } from './error-code-row.js'
@@ -29,6 +30,28 @@ export const CALLER_ERROR_CODES = {
     69,
     'start what is reserved, cancel it, or wait until its nonces expire; then reserve',
   ),
+  // The executor's ledger.
+  executor_outcome_unknown: row(
+    null,
+    75,
+    'never carry it out again: see what the claim did to the resource; a report that was retained comes back by itself',
+  ),
+  executor_capacity: row(
+    null,
+    1,
+    'extend the ledger by a signed segment: a claim is kept for ever and none makes room',
+  ),
+  executor_mismatch: row(
+    null,
+    1,
+    'name the executor, its epoch and its key as the ledger was provisioned for them',
+  ),
+  executor_redelivery_changed: row(
+    'conflict',
+    1,
+    'present the authorization that was claimed, byte for byte; the first one stands',
+  ),
+
   // What the client of a sidecar meets.
   reply_lost: row(
     null,

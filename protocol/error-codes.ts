@@ -190,15 +190,15 @@ export const ERROR_CODES = {
     'use the installation where it was made, with --state; or make another one: chio init',
   ),
   store_missing: row(null, 1, 'provision the store once: chio init'),
-  log_broken: row(
-    null,
-    1,
-    'the store was changed by another program: put the newest whole copy back, and verify what was exported: chio audit verify',
-  ),
   store_replaced: row(
     null,
     1,
     'this is not the store that was provisioned; if its disk alone was renumbered: chio store adopt',
+  ),
+  store_head_refused: row(
+    null,
+    1,
+    'the signed head beside the store is not its own: put store, log and head of one moment back together',
   ),
   usage: row(null, 2, 'correct the command line: its --help names every option'),
 } as const satisfies Record<string, ErrorCodeRow>

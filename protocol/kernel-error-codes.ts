@@ -78,6 +78,11 @@ export const KERNEL_ERROR_CODES = {
     1,
     'pin the executor again under which the operation was admitted; it stays as it is until then',
   ),
+  log_broken: row(
+    null,
+    1,
+    'the store was changed by another program: put the newest whole copy back, and verify what was exported: chio audit verify',
+  ),
   attachment_forbidden: row(
     null,
     1,

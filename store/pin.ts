@@ -19,12 +19,19 @@ export function readPin(database: Database.Database): Pin | undefined {
     .get()
 }
 
-export function writeFirstPin(database: Database.Database, file: FileIdentity, pinnedAtUnixMs: number): void {
+/** @returns the id of the new store. */
+export function writeFirstPin(
+  database: Database.Database,
+  file: FileIdentity,
+  pinnedAtUnixMs: number,
+): string {
+  const storeId = randomBytes(32).toString('hex')
   database
     .prepare(
       'INSERT INTO store_pin (sequence, store_id, device, inode, pinned_at_unix_ms) VALUES (1, ?, ?, ?, ?)',
     )
-    .run(randomBytes(32).toString('hex'), file.device, file.inode, pinnedAtUnixMs)
+    .run(storeId, file.device, file.inode, pinnedAtUnixMs)
+  return storeId
 }
 
 /** @returns the store id. @throws BrokerError `store_replaced` when the content sits in another file. */

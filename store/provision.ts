@@ -13,10 +13,19 @@ import { writeFirstPin } from './pin.js'
 import { checkStoreSchema, completeSchemaSql, type StoreSchema } from './schema.js'
 import { assertStrictTables } from './schema-text.js'
 import { sqlFault } from './sql-error.js'
+import type { SqlValue } from './transaction.js'
 
 export interface ProvisionOptions {
   readonly clock: Clock
   readonly ownerWaitMs?: number
+  /** Writes the rows that a store of this kind is never without: complete, or there is no store. */
+  readonly first?: (rows: FirstRows) => void
+}
+
+/** A store that is being made: it has its id and its tables, and no name yet. */
+export interface FirstRows {
+  readonly storeId: string
+  run(sql: string, ...parameters: readonly SqlValue[]): void
 }
 
 /**
@@ -32,7 +41,7 @@ export async function provisionStore(
   assertPrivateParent(path)
   const lock = await takeOwnerLock(path, options)
   try {
-    build(path, schema, options.clock.unixMs())
+    build(path, schema, options)
   } catch (error) {
     throw sqlFault(error, `provisioning ${path}`, 'not_started')
   } finally {
@@ -40,12 +49,12 @@ export async function provisionStore(
   }
 }
 
-function build(path: string, schema: StoreSchema, nowUnixMs: number): void {
+function build(path: string, schema: StoreSchema, options: ProvisionOptions): void {
   refuseExisting(path)
   const temporary = `${path}.provision-${randomBytes(8).toString('hex')}`
   try {
     createPrivateFile(temporary)
-    fill(temporary, schema, nowUnixMs)
+    fill(temporary, schema, options)
     syncPath(temporary)
     refuseExisting(path)
     renameSync(temporary, path)
@@ -55,7 +64,7 @@ function build(path: string, schema: StoreSchema, nowUnixMs: number): void {
   }
 }
 
-function fill(path: string, schema: StoreSchema, nowUnixMs: number): void {
+function fill(path: string, schema: StoreSchema, { clock, first }: ProvisionOptions): void {
   const database = openConnection(path)
   try {
     database.transaction(() => {
@@ -64,7 +73,8 @@ function fill(path: string, schema: StoreSchema, nowUnixMs: number): void {
       database.exec(completeSchemaSql(schema))
       assertStrictTables(database)
       database.exec('INSERT INTO store_state (singleton, openings, checkpoints, commits) VALUES (1, 0, 0, 0)')
-      writeFirstPin(database, assertStoreFile(path), nowUnixMs)
+      const storeId = writeFirstPin(database, assertStoreFile(path), clock.unixMs())
+      first?.({ storeId, run: (sql, ...parameters) => void database.prepare(sql).run(...parameters) })
     })()
   } finally {
     database.close()

@@ -38,9 +38,11 @@ export function diskFault(error: unknown, what: string, outcome: SqlOutcome): un
   return new BrokerError('storage', `${what} failed: ${code}; ${nextStep(code)}`, { outcome, cause: error })
 }
 
+/** A full disk is met first where the file of the shared index has to grow. */
+const NO_SPACE: ReadonlySet<string> = new Set(['SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE', 'ENOSPC', 'EDQUOT'])
+
 function nextStep(code: string): string {
-  if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT')
-    return 'free space on the file system of the store'
+  if (NO_SPACE.has(code)) return 'free space on the file system of the store'
   if (code.startsWith('SQLITE_BUSY')) return 'find the other process that holds the file (fuser)'
   if (code.startsWith('SQLITE_READONLY') || code === 'EROFS')
     return 'mount the file system of the store writable'

@@ -7,7 +7,10 @@
 export type Cutpoint = (name: string) => void
 
 /** Puts the process before each name, and the store's own words into the same form. */
-export function cutpointsOf(process: 'broker' | 'kernel', atCutpoint: Cutpoint | undefined): Cutpoint {
+export function cutpointsOf(
+  process: 'broker' | 'executor' | 'kernel',
+  atCutpoint: Cutpoint | undefined,
+): Cutpoint {
   if (atCutpoint === undefined) return () => undefined
   return name =>
     atCutpoint(`${process}.${name.replace(':before_commit', '.before').replace(':after_commit', '.after')}`)

@@ -28,7 +28,7 @@ export function makeInstallation(plan: InstallationPlan): InstallationKeys {
   if (existsSync(layout.broker.config) || existsSync(layout.kernel.config)) {
     throw new BrokerError(
       'installation_exists',
-      `init refused: ${layout.state} already holds an installation; name another --state`,
+      `init refused: expected no installation at ${layout.state}, got one; name another --state`,
     )
   }
   const handover = new Handover()

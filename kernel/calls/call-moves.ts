@@ -82,8 +82,10 @@ function announced(move: SqliteMove, command: PreflightCommand, allowed: CallAll
   }
   const budget = takenBudget(move, request.id)
   const grant = budget.take(allowed.token, [allowed.grant])
-  if (isRefusal(grant))
-    throw new BrokerError('invariant', `hold refused: expected the one judged, got none: ${grant.reason}`)
+  if (isRefusal(grant)) {
+    const expected = 'expected the hold that was judged to be there, got a refusal'
+    throw new BrokerError('invariant', `tool call refused: ${expected}: ${grant.reason}`)
+  }
   const holdId = budget.holdId as string
   return standing(move, approvals.announceCall(move, command, { grant, holdId }))
 }

@@ -39,9 +39,47 @@ test.each(['10h', '3m', '0s', 'x'])('a time-out of %s is refused with the longes
   )
 })
 
+describe('chio capability issue', () => {
+  const issue = (url: string, ...more: string[]) =>
+    chio(['capability', 'issue', '--credential', 'c', '--url', url, ...more, '--json', '--state', folder])
+  test.each<[string, string[], RegExp]>([
+    ['http://a.example/', ['--method', 'GET'], /^--url: URL scheme refused: expected https, got http:/],
+    ['https://a.example/', ['--method', 'FETCH'], /^--method refused: expected one of .*, got "FETCH"/],
+    [
+      'https://a.example/',
+      ['--method', 'GET', '--header', 'a b'],
+      /^--header refused: expected .*, got "a b"/,
+    ],
+  ])('of %s %j is wrong use, and says so', async (url, more, sentence) => {
+    const { status, stderr } = await issue(url, ...more)
+    expect(status).toBe(2)
+    expect(documentOf(stderr)).toMatchObject({
+      code: 'usage',
+      sentence: expect.stringMatching(sentence) as string,
+    })
+  })
+})
+
 describe('the next step fits what was refused', () => {
   test.each<[string, string[], string, RegExp]>([
     ['no installation', ['status', '--state', '/nonexistent/chio'], 'installation_missing', /chio init/],
+    [
+      'no installation to issue for',
+      [
+        'capability',
+        'issue',
+        '--credential',
+        'c',
+        '--url',
+        'https://a.example/',
+        '--method',
+        'GET',
+        '--state',
+        '/nonexistent/chio',
+      ],
+      'installation_missing',
+      /chio init/,
+    ],
     ['no installation to serve', ['up', '--state', '/nonexistent/chio'], 'installation_missing', /chio init/],
     [
       'an export into a folder that cannot be made',

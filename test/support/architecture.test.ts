@@ -44,7 +44,7 @@ describe('the import table', () => {
       selftest: all,
       cli: `${all} cli`,
       examples: `${all} examples`,
-      test: `${all} test`,
+      test: `${all} examples test`,
       bench: `${all} bench`,
     })
   })

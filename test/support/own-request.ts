@@ -16,9 +16,11 @@ import {
 export const seeded = (byte: number) => signingKey(new Uint8Array(32).fill(byte))
 export const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 
+/** For whoever has to make the caller's key in another process. */
+export const CALLER_SEED_BYTE = 12
 export const OWN_KEYS = {
   issuer: seeded(11),
-  caller: seeded(12),
+  caller: seeded(CALLER_SEED_BYTE),
   authority: seeded(13),
   receipt: seeded(14),
   admin: seeded(15),

@@ -12,7 +12,13 @@ import { GovernedApprovalToken, signApproval } from '../../protocol/approval-tok
 import { CapabilityToken, capabilityTokenHash } from '../../protocol/capability-token.js'
 import type { Codec } from '../../protocol/codec.js'
 import type { Constraint } from '../../protocol/constraint.js'
-import { brokeredIntent, GovernedIntent, governedIntentHash } from '../../protocol/governed-intent.js'
+import {
+  brokeredIntent,
+  GovernedIntent,
+  governedIntentHash,
+  toolCallIntent,
+} from '../../protocol/governed-intent.js'
+import { PossessionProof, signPossession } from '../../protocol/possession-proof.js'
 import {
   type EligibleApprover,
   eligibleSetDigest,
@@ -103,6 +109,31 @@ const intent = brokeredIntent({
   tenant_id: TENANT,
   timeout_ms: 30_000,
 })
+const callIntent = toolCallIntent({
+  agent_public_key: root.publicKey,
+  arguments_bytes: 23,
+  arguments_sha256: 'a'.repeat(64),
+  capability_id: whole.id,
+  maximum_cost: { currency: 'EUR', units: 7 },
+  operation_id: OPERATION_ID,
+  request_hash: 'b'.repeat(64),
+  request_id: 'request-own',
+  server_id: 'files',
+  tenant_id: TENANT,
+  tool_name: 'read',
+})
+const possession = signPossession(
+  {
+    action_hash: 'a'.repeat(64),
+    agent_key: root.publicKey,
+    capability_id: whole.id,
+    issued_at: NOW,
+    nonce: 'nonce-own',
+    tool_name: 'read',
+    tool_server: 'files',
+  },
+  root,
+)
 const proposal = signProposal(
   {
     authorizationCapabilityHash: capabilityTokenHash(whole),
@@ -186,6 +217,8 @@ export function tokenDocuments(): readonly {
     { name: 'capability-token', codec: CapabilityToken, value: whole },
     { name: 'delegated-token', codec: CapabilityToken, value: narrowed },
     { name: 'governed-intent', codec: GovernedIntent, value: intent },
+    { name: 'tool-call-intent', codec: GovernedIntent, value: callIntent },
+    { name: 'possession-proof', codec: PossessionProof, value: possession },
     { name: 'threshold-proposal', codec: ThresholdProposal, value: proposal },
     { name: 'approval-token', codec: GovernedApprovalToken, value: approval },
     { name: 'approval-case', codec: ApprovalCase, value: waiting },

@@ -52,6 +52,35 @@ export function runSql(path: string, sql: string): { status: number | null; stde
   return { status: ended.status, stderr: ended.stderr.toString() }
 }
 
+/** What SQLite says to each statement, or an empty text. */
+export function saidTo(path: string, statements: readonly string[]): string[] {
+  const program = [
+    'import json, sqlite3, sys',
+    'c = sqlite3.connect(sys.argv[1], isolation_level=None)',
+    'def said(sql):',
+    '  try: c.execute(sql)',
+    '  except sqlite3.Error as error: return str(error)',
+    "  return ''",
+    'print(json.dumps([said(sql) for sql in json.loads(sys.argv[2])]))',
+  ].join('\n')
+  const ended = spawnSync('/usr/bin/python3', ['-c', program, path, JSON.stringify(statements)])
+  return JSON.parse(ended.stdout.toString()) as string[]
+}
+
+/** Writes past every trigger, as whoever has the file may, and leaves the schema as it was. */
+export function tamper(path: string, sql: string): void {
+  const program = [
+    'import sqlite3, sys',
+    'c = sqlite3.connect(sys.argv[1], isolation_level=None)',
+    'kept = c.execute("SELECT name, sql FROM sqlite_schema WHERE type = \'trigger\'").fetchall()',
+    "for name, _ in kept: c.execute(f'DROP TRIGGER {name}')",
+    'c.executescript(sys.argv[2])',
+    'for _, text in kept: c.execute(text)',
+  ].join('\n')
+  const { status, stderr } = spawnSync('/usr/bin/python3', ['-c', program, path, sql], { timeout: 10_000 })
+  if (status !== 0) throw new Error(stderr.toString())
+}
+
 /** Another process takes the write lock and keeps it until it is let go. @param wrapper leads to where the file is. */
 export async function holdStore(
   path: string,

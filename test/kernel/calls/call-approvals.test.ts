@@ -243,6 +243,14 @@ test('a grant asks for one approval from its threshold on, and always where its 
   }
 })
 
+test('a call under the longest id of a token is listed as every other', async () => {
+  const now = Math.floor(world.clock.unixMs() / 1_000)
+  const changes = { expires_at: now + 3_600, id: 'c'.repeat(400), issued_at: now }
+  const { operationId } = await world.waiting(callUnder(tokenOf(world.kernel, {}, changes)))
+  const { approvals } = await world.kernel.client.call('approval_list', { limit: 10 })
+  expect(approvals).toMatchObject([{ grantId: 'c'.repeat(400), operationId }])
+})
+
 test('a call that needs more approvers than there are is refused before anything is held', async () => {
   const many = await openCallApprovals(APPROVERS.length + 1)
   try {

@@ -34,7 +34,7 @@ export const IMPORT_TABLE: Readonly<Record<string, readonly string[]>> = {
   selftest: EVERY_PART,
   cli: EVERY_PART,
   examples: EVERY_PART,
-  test: EVERY_PART,
+  test: [...EVERY_PART, 'examples'],
   bench: EVERY_PART,
 }
 

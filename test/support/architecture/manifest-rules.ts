@@ -16,14 +16,19 @@ export function checkDoors(manifest: DoorManifest, paths: readonly string[]): st
     return targets.map(path => ({ name: `export ${name}`, target: path.replace(/^\.\//, '') }))
   })
   return [...programs, ...doors]
-    .map(({ name, target }) => ({ name, target, source: sourceOf(target) }))
-    .filter(({ source }) => !paths.includes(source))
-    .map(({ name, target, source }) => `package.json: ${name} is ${target}, but ${source} does not exist`)
+    .map(({ name, target }) => ({ name, target, sources: sourcesOf(target) }))
+    .filter(({ sources }) => !sources.some(source => paths.includes(source)))
+    .map(
+      ({ name, target, sources: [first] }) =>
+        `package.json: ${name} is ${target}, but ${first} does not exist`,
+    )
 }
 
-function sourceOf(target: string): string {
-  if (target.startsWith('native/build/')) return 'native/binding.gyp'
-  // Programs are joined from the modules of cli/.
-  if (target.startsWith('dist/bin/')) return target.replace(/^dist\/bin\//, 'cli/').replace(/\.js$/, '.ts')
-  return target.replace(/^dist\//, '').replace(/(\.d\.ts|\.js)$/, '.ts')
+/** Where the source of a target may be. */
+function sourcesOf(target: string): string[] {
+  if (target.startsWith('native/build/')) return ['native/binding.gyp']
+  const program = /^dist\/bin\/([\w-]+)\.js$/.exec(target)?.[1]
+  // Programs are joined from the modules of cli/, and each example from those of its folder.
+  if (program !== undefined) return [`cli/${program}.ts`, `examples/${program}/${program}.ts`]
+  return [target.replace(/^dist\//, '').replace(/(\.d\.ts|\.js)$/, '.ts')]
 }
