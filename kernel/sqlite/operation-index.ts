@@ -27,6 +27,8 @@ ${appendOnly('operation_index')}`
 export const SHARING_SQL = `SELECT operation_id AS id FROM operations WHERE argument_hash = ? AND (${UNRESOLVED}) AND operation_id <> ?
   ORDER BY created_at_unix_ms DESC LIMIT ${MAXIMUM_SHARING}`
 
+export const OPEN_RESERVATIONS_SQL = `SELECT count(*) AS count FROM operations WHERE caller_public_key = ? AND ${RESERVED}`
+
 export class OperationIndexReads {
   readonly #reader: Reader
 
@@ -42,8 +44,7 @@ export class OperationIndexReads {
 
   /** How many reservations of a caller are open: neither started nor taken back. */
   openReservations(callerPublicKey: string): number {
-    const sql = `SELECT count(*) AS count FROM operations WHERE caller_public_key = ? AND ${RESERVED}`
-    return this.#reader.get<{ count: number }>(sql, callerPublicKey)?.count ?? 0
+    return this.#reader.get<{ count: number }>(OPEN_RESERVATIONS_SQL, callerPublicKey)?.count ?? 0
   }
 
   /** Other operations with the same arguments that are not resolved, newest first. */

@@ -26,6 +26,8 @@ const PAID = { ...TOOL, effectClass: 'monetary', guards: null, outputSchema: nul
 const calls = (...tools: readonly object[]) => ({ toolCalls: { issuers: [], tools } })
 const delivery = (changes: object = {}) => ({
   executor: { executorId: 'notes', keyEpoch: 1, publicKey: people.caller.publicKey, ...changes },
+  controlTokenFile: null,
+  listen: null,
 })
 
 describe('the configuration of a kernel', () => {
@@ -147,6 +149,27 @@ describe('the configuration of a kernel', () => {
     })
     expect(policy.toolOf('notes', 'append')).toMatchObject({ effectClass: 'side_effecting' })
     expect(policy.toolOf('notes', 'delete')).toBeUndefined()
+  })
+
+  test.each([
+    ['a socket', { path: '/run/chio/routes/sock' }],
+    ['a loopback port', { host: '127.0.0.1', port: 65_535 }],
+    ['a port of the other loopback', { host: '::1', port: 1 }],
+    ['nowhere', null],
+  ])('may serve the caller routes at %s', (_where, listen) => {
+    const callerDelivery = { ...delivery(), controlTokenFile: '/state/control.token', listen }
+    expect(parse({ ...document(), callerDelivery }).callerDelivery).toMatchObject({ listen })
+  })
+
+  test.each([
+    ['another address', { host: '0.0.0.0', port: 1 }, /listen\.host: expected/],
+    ['a name', { host: 'localhost', port: 1 }, /listen\.host/],
+    ['port 0', { host: '127.0.0.1', port: 0 }, /listen\.port/],
+    ['a port too many', { host: '127.0.0.1', port: 65_536 }, /listen\.port/],
+    ['both', { path: '/run/sock', port: 1 }, /listen: expected no member "port"/],
+    ['a relative path', { path: 'sock' }, /listen\.path/],
+  ])('never serves them at %s', (_where, listen, sentence) => {
+    expect(() => parse({ ...document(), callerDelivery: { ...delivery(), listen } })).toThrow(sentence)
   })
 
   test('is refused with a threshold that its keys cannot reach', () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import {
   also,
   converted,
+  either,
   exactly,
   list,
   nullable,
@@ -90,4 +91,12 @@ test('what ties members together is told where they are in order themselves', ()
   expect(faults(pair, { a: 1, b: 2 })).toEqual([])
   expect(faults(pair, { a: 2, b: 2 })).toEqual(['b: more than a'])
   expect(faults(pair, { a: 2, b: 10 })).toEqual(['b: a whole number from 0 to 9'])
+})
+
+test('one of two objects is told apart by the member that one alone has', () => {
+  const place = either('path', exactly({ path: word('a') }), exactly({ port: whole(1, 9) }))
+  expect([faults(place, { path: 'a' }), faults(place, { port: 9 })]).toEqual([[], []])
+  expect(faults(place, { path: 'a', port: 9 })).toEqual([': no member "port"'])
+  expect(faults(place, {})).toEqual(['port: it to be there'])
+  expect(faults(place, null)).toEqual([': an object'])
 })
