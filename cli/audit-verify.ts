@@ -2,7 +2,7 @@
 // and completeness of every batch, the chain of the checkpoints. Reads the folder and nothing else.
 import { createHash } from 'node:crypto'
 import { join, resolve } from 'node:path'
-import { Checkpoint, checkpointDigest, logIdOf } from '../protocol/checkpoint.js'
+import { type Checkpoint, checkpointDigest, logIdOf } from '../protocol/checkpoint.js'
 import { decode } from '../protocol/codec.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import {
@@ -17,16 +17,17 @@ import { MAXIMUM_INTEGER, MAXIMUM_RECEIPT_LINE_BYTES } from '../protocol/limits.
 import { LogVerifier, verifyCheckpointChain } from '../protocol/log-verifier.js'
 import { verifyReceiptLine } from '../protocol/receipt-line.js'
 import type { Verified } from '../protocol/verified.js'
+import { checkpointLines, type Consistency, provenFrom, readEarlierCheckpoint } from './audit-consistency.js'
 import { readLines, readSmallFile } from './line-file.js'
 import { type CommonOptions, print } from './output.js'
 import { readTrustedKey } from './receipt.js'
 
-const MAXIMUM_CHECKPOINT_LINE_BYTES = 4_096
 const MAXIMUM_MANIFEST_BYTES = 65_536
 
 export interface AuditOptions extends CommonOptions {
   readonly trustedKernelPubkey: string
-  readonly after?: string
+  /** A checkpoint that was kept, or an earlier export: the log has to continue it. */
+  readonly from?: string
 }
 
 /** Verifies an export. The first place that is not as it was signed ends it, and is named. */
@@ -36,8 +37,10 @@ export function verifyExport(folder: string, options: AuditOptions): void {
   const manifest = readManifest(given, pinned)
   const checkpoints = readCheckpoints(given, manifest, pinned)
   const { covered, entries } = readReceipts(given, manifest, { checkpoints, pinned })
-  if (options.after !== undefined)
-    assertContinues(checkpoints, readLastCheckpoint(resolve(options.after), pinned))
+  const known =
+    options.from === undefined
+      ? undefined
+      : provenFrom(readEarlierCheckpoint(resolve(options.from), pinned), checkpoints)
   const document = {
     schema: 'chio.audit-verification.v1',
     receipts: entries,
@@ -46,13 +49,25 @@ export function verifyExport(folder: string, options: AuditOptions): void {
     uncovered: entries - covered,
     log_id: logIdOf(pinned),
     trusted_kernel_key: pinned,
+    ...(known && { consistency: consistencyOf(known) }),
   }
   print(options, document, [
     `Verified ${entries} receipts and ${checkpoints.length} checkpoints: signatures, order, inclusion and consistency.`,
     ...(covered === entries
       ? []
       : [`${entries - covered} receipts after the last checkpoint: signatures alone.`]),
+    ...(known === undefined ? [] : [continues(known)]),
   ])
+}
+
+function consistencyOf({ from, proofs }: Consistency) {
+  const { checkpoint_seq } = from.body
+  return { from_checkpoint_seq: checkpoint_seq, from_checkpoint_sha256: checkpointDigest(from.body), proofs }
+}
+
+function continues({ from, proofs }: Consistency): string {
+  const { batch_end_seq, checkpoint_seq } = from.body
+  return `It continues checkpoint ${checkpoint_seq}, of ${batch_end_seq} receipts: ${proofs.length} consistency proofs.`
 }
 
 function readManifest(folder: string, pinned: PublicKey): ExportManifest {
@@ -103,18 +118,6 @@ function readCheckpoints(
   return verified
 }
 
-function* checkpointLines(path: string, onBytes: (chunk: Uint8Array) => void): Generator<Checkpoint> {
-  const bounds = {
-    what: CHECKPOINTS_FILE,
-    maximumBytes: MAXIMUM_INTEGER,
-    maximumLineBytes: MAXIMUM_CHECKPOINT_LINE_BYTES,
-    onBytes,
-  }
-  for (const { bytes, number } of readLines(path, bounds)) {
-    yield decode(Checkpoint, bytes, `${CHECKPOINTS_FILE} line ${number}`)
-  }
-}
-
 interface Trust {
   readonly checkpoints: readonly Verified<Checkpoint>[]
   readonly pinned: PublicKey
@@ -144,25 +147,6 @@ function receiptAt(bytes: Uint8Array, number: number, pinned: PublicKey) {
   } catch (cause) {
     if (!isBrokerError(cause)) throw cause
     throw new BrokerError(cause.code, `${RECEIPTS_FILE} ${cause.message}`, { cause })
-  }
-}
-
-/** The last checkpoint of an earlier export: what was known of this log then. */
-function readLastCheckpoint(folder: string, pinned: PublicKey): Verified<Checkpoint> {
-  const earlier = [...checkpointLines(join(folder, CHECKPOINTS_FILE), () => undefined)]
-  const last = verifyCheckpointChain(earlier, pinned).at(-1)
-  if (last === undefined) return refuse('--after', 'an export with a checkpoint', 'one without')
-  return last
-}
-
-/** A log that only grew still has every checkpoint that it ever had. */
-function assertContinues(checkpoints: readonly Verified<Checkpoint>[], earlier: Verified<Checkpoint>): void {
-  const { checkpoint_seq: seq } = earlier.body
-  const same = checkpoints[seq - 1]
-  if (same === undefined)
-    refuse(`checkpoint ${seq}`, 'it in this export, as in the earlier one', 'a shorter log')
-  if (checkpointDigest(same.body) !== checkpointDigest(earlier.body)) {
-    refuse(`checkpoint ${seq}`, 'the one of the earlier export', 'another')
   }
 }
 

@@ -4,6 +4,7 @@ import type { Administrator } from '../client/administrator.js'
 import type { CredentialRef } from '../protocol/destination.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
 import { isBrokerError } from '../protocol/errors.js'
+import { MAXIMUM_IDENTIFIER_BYTES } from '../protocol/limits.js'
 import { asAdministrator } from './administrator.js'
 import { namedText } from './named-text.js'
 import { type CommonOptions, print } from './output.js'
@@ -18,8 +19,27 @@ interface Stored {
 /** The reference is for the record only: the broker's list is keyed by the grant's id. */
 const UNKNOWN_CREDENTIAL: CredentialRef = { credentialId: 'unknown', provider: 'unknown', version: 1 }
 
-/** Revokes a grant at both owners. */
-export async function revokeCapability(grant: string, options: CommonOptions): Promise<void> {
+export interface RevokeOptions extends CommonOptions {
+  /** The id is that of an agent's capability token: the kernel alone knows those. */
+  readonly token?: boolean
+}
+
+/** Ends a token of a tool call, and everything delegated from it, at the next check. Repeating is safe. */
+async function revokeToken(token: string, options: CommonOptions): Promise<void> {
+  const capabilityId = namedText(token, 'token', MAXIMUM_IDENTIFIER_BYTES)
+  const layout = layoutOfState(findState(options.state))
+  const { commitIndex, newlyRevoked } = await asAdministrator(layout, administrator =>
+    administrator.revokeCapability(capabilityId),
+  )
+  print(options, { schema: 'chio.token-revoked.v1', capabilityId, commitIndex, newlyRevoked }, [
+    `kernel: ${newlyRevoked ? 'revoked' : 'revoked before'}, commit ${commitIndex}`,
+    'Every token that was delegated from it ends with it.',
+  ])
+}
+
+/** Revokes a grant at both owners, or with `--token` a token at the kernel. */
+export async function revokeCapability(grant: string, options: RevokeOptions): Promise<void> {
+  if (options.token === true) return revokeToken(grant, options)
   const grantId = namedText(grant, 'grant', 128)
   const layout = layoutOfState(findState(options.state))
   const { broker, kernel } = await asAdministrator(layout, async administrator => {

@@ -76,9 +76,9 @@ function addCapability(program: Command): void {
     .option('--max-response <bytes>', 'largest response', '262144')
     .option('--timeout <span>', 'longest wait for the provider', '30s')
     .action(issueCapability)
-  command(capability, 'revoke <grant>', 'revoke a grant at broker and kernel; repeating is safe').action(
-    revokeCapability,
-  )
+  command(capability, 'revoke <id>', 'revoke a grant at broker and kernel; repeating is safe')
+    .option('--token', 'the id is that of a capability token of tool calls, known here or not')
+    .action(revokeCapability)
   command(capability, 'list', 'grants and their use').action(listCapabilities)
 }
 
@@ -143,7 +143,10 @@ function addAudit(program: Command): void {
     .action(exportLog)
   command(audit, 'verify <dir>', 'verify an export offline, with a pinned kernel key')
     .requiredOption('--trusted-kernel-pubkey <file>', 'the kernel key: 64 hex digits in a file')
-    .option('--after <dir>', 'an earlier export that this one must continue')
+    .option(
+      '--from <path>',
+      'a checkpoint that was kept, or an earlier export: proves that the log continues it',
+    )
     .action(verifyExport)
 }
 

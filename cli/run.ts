@@ -1,5 +1,6 @@
 // chio run: one brokered operation from grant to verified outcome, with the tool in its cage.
 import { type RunProgress, runBrokered } from '../host/brokered-run.js'
+import type { StartWarning } from '../protocol/operation-rpc.js'
 import { readIdentities } from '../system/identities.js'
 import { showRequest } from './dry-run.js'
 import { parseSeconds } from './duration.js'
@@ -32,6 +33,12 @@ function tellWait(operationId: string, { json, wait }: RunOptions): void {
   console.error(json === true ? jsonLine(document) : text)
 }
 
+/** Said before the tool has the request, on standard error: what was started may have been done before. */
+function tellWarning({ operationIds, sentence }: StartWarning, { json }: RunOptions): void {
+  const document = { schema: 'chio.run-warning.v1', operationIds, sentence }
+  console.error(json === true ? jsonLine(document) : `warning: ${sentence}`)
+}
+
 /** Runs one operation and prints its verified outcome. Exit 1 when the provider was not reached or refused. */
 export async function runTool(command: readonly string[], options: RunOptions): Promise<void> {
   const layout = layoutOfState(findState(options.state))
@@ -58,6 +65,7 @@ export async function runTool(command: readonly string[], options: RunOptions): 
       waitForSlotMs,
       onApprovalAwaited: operationId => tellWait(operationId, options),
       onProgress: now => (progress = now),
+      onWarning: warning => tellWarning(warning, options),
     })
     await report(session, run, { ...options, ownTool: mcp || command.length > 0 })
   } finally {

@@ -125,11 +125,13 @@ export class Administrator {
     return (await this.kernel.call('revoke_grant', { grantId }, authorization)).commitIndex
   }
 
-  /** Ends a capability token in the kernel, and everything that was delegated from it. @returns the commit index. */
-  async revokeCapability(capabilityId: string): Promise<number> {
+  /** Ends a capability token in the kernel, known there or not, and everything that was delegated from it. */
+  async revokeCapability(
+    capabilityId: string,
+  ): Promise<{ readonly commitIndex: number; readonly newlyRevoked: boolean }> {
     const payload = encode(CapabilityReference, { capabilityId })
     const { authorization } = this.#authorize('revoke_capability', payload)
-    return (await this.kernel.call('revoke_capability', { capabilityId }, authorization)).commitIndex
+    return this.kernel.call('revoke_capability', { capabilityId }, authorization)
   }
 
   /** States what a provider really did. @returns the index of the commit that keeps it. */

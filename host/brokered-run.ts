@@ -65,7 +65,7 @@ async function executeRun(
   onProgress?.({ operationId, isStarted: false })
   if (mcp) assertCallFits(context.request)
   const cage = await opening
-  await startOperation(run, state, onProgress)
+  await startOperation(run, state, request)
   const handed = await handOff(run, cage)
   const bounds = { openingMs: MCP_OPENING_MS, callMs: outcomeBudgetMs(run) }
   const { clock } = run.session

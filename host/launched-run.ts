@@ -105,7 +105,7 @@ export class LaunchedRun {
     const { run, state, request } = this.#parts
     if (state.isStarted || this.#isEnding) throw consumed('start', 'a run that waits for its start')
     try {
-      await settling(run, state, () => startOperation(run, state, request.onProgress))
+      await settling(run, state, () => startOperation(run, state, request))
     } catch (error) {
       this.#isEnding = true
       await this.#endCage()

@@ -3,6 +3,7 @@
 import type { PreparedStream } from '../client/prepared-stream.js'
 import { encode } from '../protocol/codec.js'
 import type { BrokerRequest } from '../protocol/execute-request.js'
+import type { StartWarning } from '../protocol/operation-rpc.js'
 import { AttemptRegistration } from '../protocol/registration.js'
 import {
   type AdmittedOperation,
@@ -13,6 +14,7 @@ import {
   readGrant,
 } from './admission.js'
 import { reserveApproved } from './approval-wait.js'
+import { preparing } from './failed-preparation.js'
 import { Journal } from './journal.js'
 import type { HostSession } from './session.js'
 import { cancel, settledError, unregisteredError } from './settlement.js'
@@ -24,6 +26,8 @@ export interface RunChoices extends RequestedExecution {
   readonly waitForSlotMs?: number
   /** Told once, with the operation that waits for its approvers. It must not throw. */
   readonly onApprovalAwaited?: (operationId: string) => void
+  /** Told of each warning in the answer to the start, before anything is handed over. It must not throw. */
+  readonly onWarning?: (warning: StartWarning) => void
 }
 
 /** A run whose stream is prepared, and whose exact request is retained. */
@@ -72,7 +76,7 @@ async function prepareOnce(
   const admitted = await register(session, reservation, timeline)
   try {
     const { stream } = await timeline.step('prepare', () =>
-      prepareWithin(session, reservation, admitted, wait),
+      preparing(session, admitted.operationId, () => prepareWithin(session, reservation, admitted, wait)),
     )
     return { session, timeline, admitted, stream, journal: await journalOf(session, admitted, stream) }
   } catch (error) {

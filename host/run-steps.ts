@@ -5,8 +5,10 @@ import { readOutcome } from '../client/outcome.js'
 import { closeDescriptor } from '../native/index.js'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import type { OperationView } from '../protocol/kernel-rpc.js'
+import type { StartWarning } from '../protocol/operation-rpc.js'
 import { MAXIMUM_PREPARED_LIFETIME_MS } from '../protocol/limits.js'
 import { endedPreparation } from './decline.js'
+import { preparing } from './failed-preparation.js'
 import type { McpCall, McpVerdict } from './mcp-call.js'
 import type { PreparedRun } from './prepared-run.js'
 import { retainOutcome } from './run-record.js'
@@ -65,18 +67,28 @@ export async function settling<T>(run: PreparedRun, state: RunState, steps: () =
   }
 }
 
+/** Who is told of a start. */
+export interface StartListeners {
+  readonly onProgress?: (progress: RunProgress) => void
+  readonly onWarning?: (warning: StartWarning) => void
+}
+
 /** Step 4: the kernel's live check, capture and dispatch commit. Never called a second time for one operation. */
 export async function startOperation(
   { session, stream, timeline, admitted }: PreparedRun,
   state: RunState,
-  onProgress: ((progress: RunProgress) => void) | undefined,
+  { onProgress, onWarning }: StartListeners,
 ): Promise<void> {
   const { executionNonce, operationId } = admitted
   await timeline.step('start', async () => {
-    if (stream.isEndedByBroker()) throw await endedPreparation(session, admitted)
+    if (stream.isEndedByBroker())
+      await preparing(session, operationId, async () => {
+        throw await endedPreparation(session, admitted)
+      })
     state.isStarted = true
     onProgress?.({ operationId, isStarted: true })
-    await session.kernel.call('start', { executionNonce, operationId })
+    const { warnings = [] } = await session.kernel.call('start', { executionNonce, operationId })
+    for (const warning of warnings) onWarning?.(warning)
   })
 }
 

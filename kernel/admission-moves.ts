@@ -4,6 +4,7 @@
 import type { CallerExecutor } from '../protocol/caller-authorization.js'
 import type { AdminOperation } from '../protocol/administration.js'
 import { type BrokerError, isBrokerError } from '../protocol/errors.js'
+import type { FailedPreparation } from '../protocol/failed-preparation.js'
 import type { Grant } from '../protocol/grant.js'
 import type { AcceptClock, Reconcile } from '../protocol/operation-rpc.js'
 import type { BrokerRecord } from '../protocol/kernel-rpc.js'
@@ -33,6 +34,7 @@ import { assertCapabilityLive, assertGrantLive } from './liveness.js'
 import * as rules from './operation/move-rules.js'
 import { type AdmissionOperation, brokeredCall } from './operation/operation.js'
 import { begin, note, preparedOf, type Step, stepsTo, walk } from './operation/operation-walk.js'
+import { noteFailedPreparation } from './failed-preparation.js'
 import { endParticipants } from './operation/participants.js'
 import type { OutputJudgement } from './output/output-guards.js'
 import { recover } from './settling/recovery.js'
@@ -146,9 +148,8 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
   reconcile(stated: Reconcile, operation: AdminOperation): Promise<AdminOutcome> {
     return this.#administer('reconciled', operation, move => {
       const administrators = operation.authorization.approvals.map(({ approver }) => approver)
-      const recordedAtUnixMs = move.nowUnixMs
-      const schema = 'chio.reconciliation.v1'
-      const kept = { administrators, recordedAtUnixMs, schema, stated } as const
+      const when = { recordedAtUnixMs: move.nowUnixMs, schema: 'chio.reconciliation.v1' } as const
+      const kept = { administrators, ...when, stated }
       move.reconciliations.insert(kept, operation.authorizationDigest)
       return { commitIndex: move.head.commitIndex, grantId: stated.operationId, newlyRevoked: false }
     })
@@ -194,6 +195,10 @@ export class EmbeddedAdmissionStore implements AdmissionStore {
       move.operations.retain(operationId, sealed)
       return note(move, operation, { cause: 'registration retained', registration })
     })
+  }
+
+  preparationFailed(failed: FailedPreparation): Promise<AdmissionOperation> {
+    return this.#commit('preparation_failed', move => noteFailedPreparation(move, failed))
   }
 
   start({ issuer, nonce }: StartCommand): Promise<AdmissionOperation> {

@@ -7,6 +7,7 @@ import type { CallStore } from './calls/call-store.js'
 import type { AdmissionState } from '../protocol/admission-states.js'
 import type { AdminOperation } from '../protocol/administration.js'
 import type { GovernedApprovalToken } from '../protocol/approval-token.js'
+import type { FailedPreparation } from '../protocol/failed-preparation.js'
 import type { Grant } from '../protocol/grant.js'
 import type { VerifiedNonce } from '../protocol/execution-nonce.js'
 import type { BrokerRecord } from '../protocol/kernel-rpc.js'
@@ -170,6 +171,8 @@ export interface AdmissionStore {
     record: BrokerRecord,
     judgement?: OutputJudgement,
   ): Promise<AdmissionOperation>
+  /** Notes what a host was told of a preparation; changes no state. */
+  preparationFailed(failed: FailedPreparation): Promise<AdmissionOperation>
   /** Takes back what was not started: the hold is reversed, the nonce cancelled. */
   compensate(command: SettleCommand): Promise<AdmissionOperation>
   /** Ends a started operation that the broker never came to hold; the hold stays spent. */

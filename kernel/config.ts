@@ -3,8 +3,7 @@
 // Source: the members of `chio.kerneld-config.v1`.
 import { isAbsolute, resolve } from 'node:path'
 import { BrokerError } from '../protocol/errors.js'
-import { type JsonValue, parseStrictJson } from '../protocol/json.js'
-import { admitPublicKey, type PublicKey } from '../protocol/keys.js'
+import { parseStrictJson } from '../protocol/json.js'
 import {
   MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS,
   MAXIMUM_APPROVAL_IDENTIFIER_BYTES,
@@ -12,7 +11,6 @@ import {
   MAXIMUM_CHECKPOINT_RECEIPT_COUNT,
   MAXIMUM_CLOCK_SKEW_SECONDS,
   MAXIMUM_CONFIGURATION_BYTES,
-  MAXIMUM_IDENTIFIER_BYTES,
   MAXIMUM_INTEGER,
   MAXIMUM_REQUEST_FRAME_BYTES,
   MAXIMUM_RESPONSE_BYTES,
@@ -21,7 +19,6 @@ import {
 } from '../protocol/limits.js'
 import {
   also,
-  converted,
   either,
   exactly,
   list,
@@ -29,11 +26,11 @@ import {
   readShape,
   type Shaped,
   text,
-  valueOf,
   whole,
   word,
 } from '../protocol/shape.js'
-import { readJsonSchema } from './output/json-schema.js'
+import { toolCalls } from './calls/call-config.js'
+import { atMost, id, jsonSchema, publicKey, yesOrNo } from './config-values.js'
 import { assertOwnStore } from '../system/own-state.js'
 import { overflowUid } from '../system/peer.js'
 import { readRetainedFile } from '../system/retained-file.js'
@@ -47,15 +44,9 @@ const MAXIMUM_NONCE_TTL_SECONDS = 300
 /** Most reservations at a time; the wire's default is 16,384. */
 const MAXIMUM_NONCE_CAPACITY = 65_536
 const MAXIMUM_CLIENTS = 1_024
-const MAXIMUM_TOOLS = 1_024
 const MAXIMUM_PORT = 65_535
 const GROUP_OR_OTHERS_WRITE = 0o022
 
-const VISIBLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
-const id = text(
-  value => VISIBLE.test(value) && value.length <= MAXIMUM_IDENTIFIER_BYTES,
-  `1 to ${MAXIMUM_IDENTIFIER_BYTES} characters of visible text without outer spaces`,
-)
 const uid = whole(0, 0xffff_fffe)
 /** The overflow uid is what every unmapped uid reads as: nobody in particular. */
 const peerUid = also(uid, value => value !== overflowUid(), {
@@ -69,12 +60,6 @@ const absolutePath = text(
 const socketPath = also(absolutePath, path => Buffer.byteLength(path) <= MAXIMUM_SOCKET_PATH_BYTES, {
   expected: `at most ${MAXIMUM_SOCKET_PATH_BYTES} bytes`,
 })
-const publicKey = converted(
-  (hex): PublicKey => admitPublicKey(hex, 'key'),
-  error => `a key that is admitted (${error instanceof Error ? error.message : 'refused'})`,
-)
-const atMost = (what: string, max: number) => ({ min: 1, max, expected: `1 to ${max} ${what}` })
-
 const client = exactly({
   uid: peerUid,
   gids,
@@ -122,39 +107,23 @@ const approvers = also(
   { expected: 'each approver id once' },
 )
 
-const yesOrNo = valueOf((value): value is boolean => typeof value === 'boolean', 'true or false')
-
-/** Read again when the kernel starts: here only that it is a schema of the subset. */
-const outputSchema = valueOf(
-  (value): value is JsonValue => value === null || isOutputSchema(value),
-  'null, or a JSON schema of the subset that docs/receipts.md names',
-)
 const outputGuards = exactly({
   maximumBodyBytes: nullable(whole(1, MAXIMUM_RESPONSE_BYTES)),
   secretScan: yesOrNo,
-  jsonSchema: outputSchema,
+  jsonSchema,
 })
-
-function isOutputSchema(value: JsonValue | undefined): boolean {
-  try {
-    return value !== undefined && readJsonSchema(value) !== undefined
-  } catch {
-    return false
-  }
-}
 
 const loopback = exactly({ host: word('127.0.0.1', '::1'), port: whole(1, MAXIMUM_PORT) })
 /** A socket of this user alone, or a port of the loopback interface. */
 const sidecarAddress = either('path', exactly({ path: socketPath }), loopback)
 
-/** To whom tool calls are delivered, and which tools there are; null delivers nothing. */
+/** To whom tool calls are delivered; null delivers nothing. */
 const callerDelivery = exactly({
   /** Read by whoever serves the caller routes; null: nobody starts or reports over them. */
   controlTokenFile: nullable(absolutePath),
   executor: exactly({ executorId: id, publicKey, keyEpoch: whole(1, MAXIMUM_INTEGER) }),
   /** Where the caller routes are served; null: nowhere, the kernel's own socket has the same calls. */
   listen: nullable(sidecarAddress),
-  tools: list(exactly({ serverId: id, toolName: id }), atMost('tools', MAXIMUM_TOOLS)),
 })
 
 const members = exactly({
@@ -174,8 +143,8 @@ const members = exactly({
     ttlSeconds: whole(1, MAXIMUM_NONCE_TTL_SECONDS),
     capacity: whole(1, MAXIMUM_NONCE_CAPACITY),
   }),
-  /** Every brokered operation has a side effect, so the first two make every one of them durable; `off` forgets. */
-  durableMode: word('side_effecting', 'all', 'off'),
+  /** From which effect on admission has to be durable. Every commit is on disk before its answer, but where it is `off`. */
+  durableMode: word('side_effecting', 'all', 'monetary', 'off'),
   /** Gives up, in so many words, what nobody may give up elsewhere. */
   unsafeDevelopment: yesOrNo,
   clockSkewSeconds: whole(1, MAXIMUM_CLOCK_SKEW_SECONDS),
@@ -185,10 +154,29 @@ const members = exactly({
   checkpointReceipts: whole(1, MAXIMUM_CHECKPOINT_RECEIPT_COUNT),
   /** Starting what has the same arguments as an operation whose effect is not known yet. */
   onSharedArguments: word('warn', 'refuse'),
+  /** Which tools agents may call; null knows none. */
+  toolCalls: nullable(toolCalls),
   callerDelivery: nullable(callerDelivery),
 })
+type Members = Shaped<typeof members>
+
+const isMonetary = ({ toolCalls: given }: Members): boolean =>
+  given?.tools.some(({ effectClass }) => effectClass === 'monetary') === true
+
+/** What costs money is durable, or is not served. */
+const durable = also(
+  also(members, given => given.durableMode !== 'off' || !isMonetary(given), {
+    at: 'durableMode',
+    expected: 'another than `off`, which cannot keep the monetary tools of `toolCalls`',
+  }),
+  given => given.durableMode !== 'monetary' || isMonetary(given),
+  {
+    at: 'durableMode',
+    expected: '`monetary` only beside a monetary tool in `toolCalls`: it would promise nothing',
+  },
+)
 const KernelConfigShape = also(
-  also(members, ({ durableMode, unsafeDevelopment }) => durableMode !== 'off' || unsafeDevelopment, {
+  also(durable, ({ durableMode, unsafeDevelopment }) => durableMode !== 'off' || unsafeDevelopment, {
     at: 'durableMode',
     expected: '`off` only beside `"unsafeDevelopment": true`',
   }),

@@ -121,6 +121,12 @@ export class Kernel {
     return this.#ended(operation)
   }
 
+  /** What a host was told of a preparation. It changes no state: the broker's record, or time, gives the hold back. */
+  async preparationFailed(caller: Caller, failed: RequestOf<'preparation_failed'>): Promise<OperationView> {
+    await ownOperation(this.#context, caller, failed.operationId)
+    return this.#sharedView(await this.#context.store.preparationFailed(failed))
+  }
+
   async inspect(caller: Caller, { operationId }: RequestOf<'inspect'>): Promise<InspectedOperation> {
     const operation = await readableOperation(this.#context, caller, operationId)
     const endedBy = await this.#context.store.receipts.endIdOf(operationId)

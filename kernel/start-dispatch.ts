@@ -6,6 +6,7 @@ import { isSameDocument } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import { SignedExecutionNonce, verifyNonce } from '../protocol/execution-nonce.js'
 import type { StartResult } from '../protocol/kernel-rpc.js'
+import { MAXIMUM_SHARING, type StartWarning } from '../protocol/operation-rpc.js'
 import { ownOperation } from './operation/find-operation.js'
 import type { Caller, KernelContext } from './kernel-context.js'
 import { type AdmissionOperation, brokeredCall } from './operation/operation.js'
@@ -20,8 +21,8 @@ export async function startDispatch(
   const { executionNonce: reserved } = brokeredCall(operation).reservation.answer
   // A committed start is answered again, whatever the time is now: the nonce was judged when it was committed.
   if (operation.commit !== null && isSameDocument(SignedExecutionNonce, reserved, request.executionNonce))
-    return startResultOf(operation)
-  await judgeSharing(context, operation)
+    return startResultOf(operation, await sharingWarnings(context, operation))
+  const warnings = await judgeSharing(context, operation)
   const issuer = context.keys.kernel.publicKey
   const nonce = verifyNonce(request.executionNonce, {
     boundTo: reserved.nonce.bound_to,
@@ -29,16 +30,21 @@ export async function startDispatch(
     nowUnixSeconds: unixSeconds(context.clock),
     operationId: operation.operationId,
   })
-  return startResultOf(await context.store.start({ issuer, nonce }))
+  return startResultOf(await context.store.start({ issuer, nonce }), warnings)
 }
 
 /**
  * Two operations with the same arguments may be one task asked for twice. An agent that was told nothing of the first
- * must not find out by doing it again, so the log says it, and the configuration may forbid it.
+ * must not find out by doing it again, so the log and the answer say it, and the configuration may forbid it.
+ * @returns what the answer to the start warns of.
  */
-export async function judgeSharing(context: KernelContext, operation: AdmissionOperation): Promise<void> {
-  const [other] = await context.store.findSharing(operation)
-  if (other === undefined) return
+export async function judgeSharing(
+  context: KernelContext,
+  operation: AdmissionOperation,
+): Promise<readonly StartWarning[]> {
+  const sharing = await sharedWith(context, operation)
+  const [other] = sharing
+  if (other === undefined) return []
   const { operationId } = operation
   if (context.config.onSharedArguments === 'refuse') {
     throw new BrokerError(
@@ -48,11 +54,34 @@ export async function judgeSharing(context: KernelContext, operation: AdmissionO
     )
   }
   context.log({ level: 'warn', event: 'arguments_shared', operationId, other })
+  return warningsOf(sharing)
 }
 
-function startResultOf({ commit, operationId }: AdmissionOperation): StartResult {
+/** What is so at this moment of an operation that was started before; it refuses nothing any more. */
+export async function sharingWarnings(
+  context: KernelContext,
+  operation: AdmissionOperation,
+): Promise<readonly StartWarning[]> {
+  return warningsOf(await sharedWith(context, operation))
+}
+
+async function sharedWith(context: KernelContext, operation: AdmissionOperation): Promise<readonly string[]> {
+  return (await context.store.findSharing(operation)).slice(0, MAXIMUM_SHARING)
+}
+
+function warningsOf(operationIds: readonly string[]): readonly StartWarning[] {
+  if (operationIds.length === 0) return []
+  const sentence = `started with the arguments of ${operationIds.length} operations whose effect is not known; see what became of them: chio explain ${operationIds[0]}`
+  return [{ code: 'operation_shares_arguments', operationIds: [...operationIds], sentence }]
+}
+
+function startResultOf(
+  { commit, operationId }: AdmissionOperation,
+  warnings: readonly StartWarning[],
+): StartResult {
   if (commit === null) {
     throw new BrokerError('invariant', 'start refused: expected a dispatch commit in the store, got none')
   }
-  return { captured: commit.captured, operationId, startedAtUnixMs: commit.startedAtUnixMs }
+  const { captured, startedAtUnixMs } = commit
+  return { captured, operationId, startedAtUnixMs, ...(warnings.length > 0 && { warnings: [...warnings] }) }
 }

@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import type { CallerExecutor } from '../protocol/caller-authorization.js'
 import type { Clock } from '../protocol/clock.js'
-import type { BrokerError } from '../protocol/errors.js'
+import { BrokerError } from '../protocol/errors.js'
 import type { ActivatedSockets } from '../system/activation.js'
 import { type Cutpoint, cutpointsOf } from '../system/cutpoints.js'
 import { CallPlaces } from '../system/call-places.js'
@@ -12,6 +12,7 @@ import { FrameAdmission } from '../system/frame-admission.js'
 import { listen, type ListenOptions } from '../system/listener.js'
 import { judgePeer } from '../system/peer.js'
 import type { SupervisedDaemon } from '../system/supervision.js'
+import { exists } from '../store/file-custody.js'
 import { provisionStore } from '../store/provision.js'
 import { EmbeddedAdmissionStore } from './admission-moves.js'
 import { serveAuthority } from './serving/authority-service.js'
@@ -36,6 +37,7 @@ import { Outstanding } from './serving/outstanding.js'
 import { configuredGuards, type OutputGuard } from './output/output-guards.js'
 import { Settlement } from './settling/settlement.js'
 import { KERNEL_STORE_SCHEMA } from './sqlite/schema.js'
+import { headPathOf } from './sqlite/signed-head.js'
 import { openTables } from './sqlite/tables.js'
 import { SupervisedKernel } from './serving/supervised-kernel.js'
 
@@ -82,7 +84,19 @@ export async function provisionKernel(
   config: Pick<KernelConfig, 'stateDirectory'>,
   clock: Clock,
 ): Promise<void> {
-  await provisionStore(kernelStorePath(config), KERNEL_STORE_SCHEMA, { clock })
+  const path = kernelStorePath(config)
+  refuseLeftHead(headPathOf(path))
+  await provisionStore(path, KERNEL_STORE_SCHEMA, { clock })
+}
+
+/** A head that outlived its store says that something was decided here. */
+function refuseLeftHead(path: string): void {
+  if (!exists(path)) return
+  throw new BrokerError(
+    'storage',
+    `provisioning refused: expected no store head ${path}, got that of a former store; put its store back, or move the head away by hand`,
+    { outcome: 'not_started' },
+  )
 }
 
 /** Opens store and sockets and serves until it is closed. The keys stay the caller's to wipe. */

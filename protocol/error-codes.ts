@@ -195,6 +195,11 @@ export const ERROR_CODES = {
     1,
     'this is not the store that was provisioned; if its disk alone was renumbered: chio store adopt',
   ),
+  store_head_refused: row(
+    null,
+    1,
+    'the signed head beside the store is not its own: put store, log and head of one moment back together',
+  ),
   usage: row(null, 2, 'correct the command line: its --help names every option'),
 } as const satisfies Record<string, ErrorCodeRow>
 

@@ -22,6 +22,7 @@ import { ApprovalCase, ApprovalList, ApprovalSubmission, ApprovalView } from './
 import { SignedBrokerCapability } from './capability.js'
 import { BrokerExecuteRequest } from './execute-request.js'
 import { SignedExecutionNonce } from './execution-nonce.js'
+import { FailedPreparation } from './failed-preparation.js'
 import { BrokerExecuteFailure } from './failure.js'
 import { Grant } from './grant.js'
 import { CapturedHold } from './hold.js'
@@ -49,6 +50,7 @@ import {
   OperationExplanation,
   OperationName,
   Reconcile,
+  startWarnings,
 } from './operation-rpc.js'
 import { AttemptRegistration, Quotas, SignedRegisterAttemptAuthorization } from './registration.js'
 import {
@@ -105,7 +107,10 @@ export const AuthorizeRegistrationResult = object({
 export type AuthorizeRegistrationResult = Infer<typeof AuthorizeRegistrationResult>
 
 export const StartRequest = object({ executionNonce: SignedExecutionNonce, operationId: digest() })
-export const StartResult = object({ captured: CapturedHold, operationId: digest(), startedAtUnixMs: UnixMs })
+export const StartResult = object(
+  { captured: CapturedHold, operationId: digest(), startedAtUnixMs: UnixMs },
+  { optional: { warnings: startWarnings } },
+)
 export type StartResult = Infer<typeof StartResult>
 
 /** The broker's signed record, in one of its two forms. */
@@ -181,6 +186,7 @@ export const KernelOperation = tagged('kind', {
   issue_grant: object({ request: Grant }),
   list: object({ request: ListRequest }),
   list_grants: object({ request: ListRequest }),
+  preparation_failed: object({ request: FailedPreparation }),
   read_checkpoints: object({ request: LogPageRequest }),
   read_log: object({ request: LogPageRequest }),
   reconcile: object({ request: Reconcile }),
@@ -243,6 +249,7 @@ export const KernelResult = tagged('kind', {
   issue_grant: object({ response: object({ commitIndex: Count, grantId: identifier(128) }) }),
   list: object({ response: object({ operations: array(OperationView, { max: 1_000 }) }) }),
   list_grants: object({ response: object({ grants: array(GrantView, { max: 1_000 }) }) }),
+  preparation_failed: object({ response: OperationView }),
   read_checkpoints: object({ response: CheckpointPage }),
   read_log: object({ response: LogPage }),
   reconcile: object({ response: object({ commitIndex: Count, operationId: digest() }) }),

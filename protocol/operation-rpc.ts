@@ -28,6 +28,17 @@ const MAXIMUM_STATEMENT_BYTES = 4_096
 const sentence = text({ minBytes: 1, maxBytes: MAXIMUM_SENTENCE_BYTES })
 const state = oneOf(...ADMISSION_STATES)
 
+/** What whoever starts has to know of that moment. It refuses nothing, and is no part of what was committed. */
+export const StartWarning = object({
+  code: literal('operation_shares_arguments'),
+  /** Unresolved operations with the same arguments, newest first. */
+  operationIds: array(digest(), { min: 1, max: MAXIMUM_SHARING }),
+  sentence,
+})
+export type StartWarning = Infer<typeof StartWarning>
+/** Absent where there is nothing to warn of. */
+export const startWarnings = array(StartWarning, { min: 1, max: 1 })
+
 /** An operation by its own id or by its attempt's. */
 export const OperationName = object({ id: identifier(128) })
 

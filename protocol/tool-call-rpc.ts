@@ -9,6 +9,7 @@ import { SignedExecutionNonce } from './execution-nonce.js'
 import { InvocationContext } from './invocation-context.js'
 import { KernelReceipt } from './kernel-receipt.js'
 import { MAXIMUM_APPROVALS, MAXIMUM_PARAMETERS_BYTES, MAXIMUM_RECEIPT_TEXT_BYTES } from './limits.js'
+import { startWarnings } from './operation-rpc.js'
 import { ThresholdProposal } from './threshold-proposal.js'
 import { ToolOutput } from './tool-outcome.js'
 import { ToolCallRequest } from './tool-call.js'
@@ -74,7 +75,10 @@ export const CallAnswer = object(answer)
 export type CallAnswer = Infer<typeof CallAnswer>
 
 /** A start with what its executor may act on: the same bytes every time; null where nothing was committed. */
-export const StartAnswer = object({ ...answer, authorization: nullable(CallerAuthorization) })
+export const StartAnswer = object(
+  { ...answer, authorization: nullable(CallerAuthorization) },
+  { optional: { warnings: startWarnings } },
+)
 export type StartAnswer = Infer<typeof StartAnswer>
 
 /** A report with what it delivered; null where guards withhold it, or nothing was taken. */

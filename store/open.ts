@@ -3,6 +3,7 @@
 // Source: ../docs/decisions on provision and open; sqlite.org/howtocorrupt.html.
 import type Database from 'better-sqlite3'
 import type { Clock } from '../protocol/clock.js'
+import type { CommitWitness } from './commit-witness.js'
 import { type Durability, openConnection, openReadOnly } from './connection.js'
 import { FileAge } from './file-age.js'
 import { assertPrivateParent, assertStoreFile } from './file-custody.js'
@@ -13,6 +14,7 @@ import { assertSchema } from './schema-text.js'
 import { sqlFault } from './sql-error.js'
 import { type Cutpoint, Store } from './store.js'
 import { ageFileSql, StoreHead } from './store-head.js'
+import { StatementCache } from './transaction.js'
 
 /** Longest wait of a transaction for a file that a backup tool or a stray process holds. */
 const DEFAULT_BUSY_BUDGET_MS = 5_000
@@ -25,6 +27,8 @@ export interface OpenOptions {
   readonly atCutpoint?: Cutpoint
   /** `full` unless a configuration gave it up in so many words. */
   readonly durability?: Durability
+  /** Keeps word of the newest commit elsewhere; closed with the store, or when it does not open. */
+  readonly witness?: CommitWitness
 }
 
 /**
@@ -40,7 +44,7 @@ export async function openStore(path: string, schema: StoreSchema, options: Open
   let database: Database.Database | undefined
   try {
     age = new FileAge(path)
-    assertNewest(path, schema, { lock, age })
+    assertNewest(path, schema, { lock, age, witness: options.witness })
     database = openConnection(path, options.durability)
     const storeId = assertContent(database, path, schema)
     const head = new StoreHead({ database, lock, storeId, age })
@@ -53,6 +57,7 @@ export async function openStore(path: string, schema: StoreSchema, options: Open
       clock: options.clock,
       busyBudgetMs: options.busyBudgetMs ?? DEFAULT_BUSY_BUDGET_MS,
       atCutpoint: options.atCutpoint ?? (() => {}),
+      witness: options.witness,
     })
     await startWal(store, schema)
     head.note()
@@ -60,18 +65,28 @@ export async function openStore(path: string, schema: StoreSchema, options: Open
   } catch (error) {
     database?.close()
     age?.close()
+    options.witness?.close()
     lock.release()
     throw error
   }
 }
 
 /** Judged before anything may be written: an older file stays apart from a newer log, which may be all that is left. */
-function assertNewest(path: string, schema: StoreSchema, parts: { lock: OwnerLock; age: FileAge }): void {
+function assertNewest(
+  path: string,
+  schema: StoreSchema,
+  { age, lock, witness }: { lock: OwnerLock; age: FileAge; witness: CommitWitness | undefined },
+): void {
   const database = openReadOnly(path)
   try {
     assertSchema(database, schema)
     const storeId = readPin(database)?.storeId ?? ''
-    new StoreHead({ ...parts, database, storeId }).assertNotBehind(path)
+    new StoreHead({ age, database, lock, storeId }).assertNotBehind(path)
+    const statements = new StatementCache(database)
+    witness?.assertNewest(
+      { get: (sql, ...values) => statements.prepare(sql).get(...values) as never },
+      storeId,
+    )
   } catch (error) {
     throw sqlFault(error, `opening ${path}`, 'not_started')
   } finally {

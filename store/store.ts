@@ -7,6 +7,7 @@ import { type Clock, NS_PER_MS } from '../protocol/clock.js'
 import { BrokerError } from '../protocol/errors.js'
 import { type Attempt, BusyQueue } from './busy-queue.js'
 import { CheckpointSchedule } from './checkpoint.js'
+import type { CommitWitness } from './commit-witness.js'
 import type { OwnerLock } from './owner-lock.js'
 import { isBusy, sqlFault } from './sql-error.js'
 import type { FileAge } from './file-age.js'
@@ -25,6 +26,7 @@ export interface StoreParts {
   readonly clock: Clock
   readonly busyBudgetMs: number
   readonly atCutpoint: Cutpoint
+  readonly witness: CommitWitness | undefined
 }
 
 export interface TransactionOptions {
@@ -87,6 +89,7 @@ export class Store {
       this.#parts.database.close()
     } finally {
       this.#parts.age.close()
+      this.#parts.witness?.close()
       this.#parts.lock.release()
     }
   }
@@ -121,7 +124,10 @@ export class Store {
     try {
       value = body(tx)
       this.#assertFinished(value)
-      if (tx.hasWritten) head = this.#countCommit()
+      if (tx.hasWritten) {
+        head = this.#countCommit()
+        this.#parts.witness?.prepare(tx)
+      }
       this.#parts.atCutpoint(`${name}:before_commit`)
     } catch (error) {
       this.#rollBack()
@@ -155,7 +161,10 @@ export class Store {
       this.#rollBack()
       throw sqlFault(error, `commit of ${name}`, 'unknown')
     }
-    if (head !== undefined) this.#parts.head.reached(head)
+    if (head !== undefined) {
+      this.#parts.head.reached(head)
+      this.#parts.witness?.committed()
+    }
     this.#parts.atCutpoint(`${name}:after_commit`)
   }
 

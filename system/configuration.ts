@@ -113,6 +113,7 @@ export function kernelConfiguration(plan: InstallationPlan, keys: InstallationKe
     checkpointReceipts: DEFAULT_CHECKPOINT_RECEIPT_COUNT,
     clockSkewSeconds: CLOCK_SKEW_SECONDS,
     onSharedArguments: 'warn',
+    toolCalls: null,
     callerDelivery: null,
   })
 }

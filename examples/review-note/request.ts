@@ -72,7 +72,11 @@ export function noteOf({ params }: ToolCallRequest): string {
 }
 
 function expectedInvocation(request: ToolCallRequest, executor: CallerExecutor): CallerInvocation {
-  const binding = bindCall(request, COORDINATOR, { executor, requiredApprovals: 0 })
+  const binding = bindCall(request, COORDINATOR, {
+    effectClass: 'side_effecting',
+    executor,
+    requiredApprovals: 0,
+  })
   return {
     capability_digest: binding.authorization_capability_hash,
     capability_id: binding.capability_id,

@@ -2,6 +2,7 @@
 // Must never: say that anything may be executed before an authorization was signed, or show a nonce that serves nothing.
 // Source: the answers of the kernel's caller API.
 import type { AdmissionState } from '../../protocol/admission-states.js'
+import type { StartWarning } from '../../protocol/operation-rpc.js'
 import type { CallAnswer, StartAnswer } from '../../protocol/tool-call-rpc.js'
 import { toolCallOf } from '../operation/operation.js'
 import { pendingReason } from './call-approvals.js'
@@ -37,9 +38,14 @@ function saidOf({
   return { check: 'approval', code: 'approval_required', reason, verdict: 'pending_approval' }
 }
 
-export function startAnswerOf(decision: CallDecision, nowUnixMs: number): StartAnswer {
+export function startAnswerOf(
+  decision: CallDecision,
+  warnings: readonly StartWarning[],
+  nowUnixMs: number,
+): StartAnswer {
   const authorization = decision.authorization ?? null
   const expiresAtUnixMs = authorization?.authorization.expires_at_unix_ms ?? 0
   const isClaimable = decision.operation?.state === 'awaiting_caller_report' && nowUnixMs < expiresAtUnixMs
-  return { ...answerOf(decision), authorization, executionAuthorized: isClaimable }
+  const warned = decision.refusal === null && warnings.length > 0 && { warnings: [...warnings] }
+  return { ...answerOf(decision), authorization, executionAuthorized: isClaimable, ...warned }
 }

@@ -64,11 +64,12 @@ export function evaluate(
     operation === undefined
       ? null
       : (judgePresented(move, operation, credentials) ?? judgeCallApprovals(move, operation, policy))
+  const tool = policy.toolOf(request.server_id, request.tool)
   const authority: CallAuthority = {
     giveBudgetBack: () => budget.giveBack(),
-    guards: policy.guards,
+    guards: [...(tool?.guards ?? []), ...policy.guards],
     isRevoked: id => move.grants.revocation([id]).revoked,
-    isTarget: policy.isTarget,
+    isTarget: () => tool !== undefined,
     judgeApprovals: () => judgeCarried(request) ?? judgeOwn(),
     judgePossession: (call, token, covering) => possession.judge(call, token, covering),
     keptOtherwise: KEPT_BY_APPROVAL,

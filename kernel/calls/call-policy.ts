@@ -2,48 +2,81 @@
 // Must never: know a tool that nobody registered: a kernel that was told nothing refuses every call by its target.
 // Source: the trusted issuers and registered targets of the kernel's call surface.
 import type { CallerExecutor } from '../../protocol/caller-authorization.js'
+import { BrokerError } from '../../protocol/errors.js'
 import type { PublicKey } from '../../protocol/keys.js'
 import { signProposal } from '../../protocol/threshold-proposal.js'
 import { pinnedExecutor } from '../delivery/caller-pin.js'
-import type { CallPolicy } from './call-store.js'
+import type { ConfiguredTool } from './call-config.js'
+import type { CallPolicy, KnownTool } from './call-store.js'
 import type { CallGuard } from './evaluate-call.js'
 import type { KernelParts } from '../kernel-context.js'
+import { argumentGuardsOf, outputGuardsOf } from './tool-guards.js'
 
-/** A tool that exists here, and how many approvers each call of it needs; none unless said. */
-export interface CallTarget {
-  readonly serverId: string
-  readonly toolName: string
-  readonly requiredApprovals?: number
-}
+/** A tool that an embedding registers; what it does not say asks nothing, and has a side effect. */
+export type RegisteredTool = Pick<ConfiguredTool, 'serverId' | 'toolName'> & Partial<ConfiguredTool>
 
-/** What an embedding registers for tool calls. */
+/** What an embedding registers for tool calls, beside what the configuration names. */
 export interface ToolCallSettings {
-  readonly targets: readonly CallTarget[]
+  readonly targets: readonly RegisteredTool[]
   /** Beside the kernel's own issuer key. */
   readonly issuers?: readonly PublicKey[]
+  /** Over every call, after those of its tool. */
   readonly guards?: readonly CallGuard[]
 }
 
+/** @throws BrokerError `invalid_configuration` for a tool that is registered twice. */
 export function callPolicyOf(
   { config, keys }: Pick<KernelParts, 'config' | 'keys'>,
-  { guards = [], issuers = [], targets: given }: ToolCallSettings = { targets: [] },
+  { guards = [], issuers = [], targets }: ToolCallSettings = { targets: [] },
   executor: CallerExecutor | null = pinnedExecutor(config),
 ): CallPolicy {
-  const targets: readonly CallTarget[] = [...given, ...(config.callerDelivery?.tools ?? [])]
-  const targetOf = (serverId: string, toolName: string) =>
-    targets.find(target => target.serverId === serverId && target.toolName === toolName)
+  const configured = config.toolCalls ?? { issuers: [], tools: [] }
+  const tools = knownTools([...configured.tools, ...targets])
   return {
     approvals: {
       pins: { approvers: config.approvers, policyAuthority: keys.kernel.publicKey },
       propose: terms => signProposal(terms, keys.kernel),
-      requiredOf: (serverId, toolName) => targetOf(serverId, toolName)?.requiredApprovals ?? 0,
+      requiredOf: (serverId, toolName) => tools.get(nameOf(serverId, toolName))?.requiredApprovals ?? 0,
     },
     executor,
     guards,
     isDurable: config.durableMode !== 'off',
-    isTarget: (serverId, toolName) => targetOf(serverId, toolName) !== undefined,
-    issuers: [keys.issuer.publicKey, ...issuers],
+    issuers: [keys.issuer.publicKey, ...configured.issuers, ...issuers],
     nonceCapacity: config.nonce.capacity,
     nonceIssuer: keys.kernel.publicKey,
+    toolOf: (serverId, toolName) => tools.get(nameOf(serverId, toolName)),
   }
+}
+
+function knownTools(registered: readonly RegisteredTool[]): ReadonlyMap<string, KnownTool> {
+  const tools = new Map<string, KnownTool>()
+  for (const {
+    effectClass = 'side_effecting',
+    guards = null,
+    outputSchema = null,
+    requiredApprovals = 0,
+    serverId,
+    toolName,
+  } of registered) {
+    const name = nameOf(serverId, toolName)
+    if (tools.has(name)) twice(serverId, toolName)
+    tools.set(name, {
+      effectClass,
+      guards: argumentGuardsOf({ guards }),
+      outputGuards: outputGuardsOf({ outputSchema }),
+      requiredApprovals,
+    })
+  }
+  return tools
+}
+
+function nameOf(serverId: string, toolName: string): string {
+  return JSON.stringify([serverId, toolName])
+}
+
+function twice(serverId: string, toolName: string): never {
+  throw new BrokerError(
+    'invalid_configuration',
+    `tool ${toolName} on ${serverId} refused: expected it registered once, got it twice`,
+  )
 }

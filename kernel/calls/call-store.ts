@@ -18,7 +18,7 @@ import type { StoredOutcome } from '../sqlite/outcome-tables.js'
 import type { CallRefusal } from './call-refusal.js'
 import type { CallGuard } from './evaluate-call.js'
 import type { RetainedReport } from '../delivery/retained-report.js'
-import type { OutputJudgement } from '../output/output-guards.js'
+import type { OutputGuard, OutputJudgement } from '../output/output-guards.js'
 import type { AdmissionOperation, SealedRequest } from '../operation/operation.js'
 import type { AskedTerms } from './tool-call-terms.js'
 
@@ -30,6 +30,17 @@ export interface CallApprovalPolicy {
   readonly requiredOf: (serverId: string, toolName: string) => number
 }
 
+/** A tool as its calls are held against it. */
+export interface KnownTool {
+  readonly effectClass: OperationBinding['effect_class']
+  /** Over the arguments, before anything is held. */
+  readonly guards: readonly CallGuard[]
+  /** Over what its executor reports. */
+  readonly outputGuards: readonly OutputGuard[]
+  /** Approvers who have to agree to each call. */
+  readonly requiredApprovals: number
+}
+
 /** What this kernel holds every call against. */
 export interface CallPolicy {
   readonly approvals: CallApprovalPolicy
@@ -38,7 +49,8 @@ export interface CallPolicy {
   readonly guards: readonly CallGuard[]
   /** Whether what is committed outlives a crash. */
   readonly isDurable: boolean
-  readonly isTarget: (serverId: string, toolName: string) => boolean
+  /** A tool that is registered here. */
+  readonly toolOf: (serverId: string, toolName: string) => KnownTool | undefined
   /** Keys whose capability tokens are believed. */
   readonly issuers: readonly PublicKey[]
   readonly nonceCapacity: number

@@ -26,6 +26,8 @@ import { POLICY_HASH } from '../policy.js'
 
 /** What this kernel asks of a call beside its request: with another answer to it, it is another operation. */
 export interface CallBounds {
+  /** What its tool may do. */
+  readonly effectClass: OperationBinding['effect_class']
   /** To whom it is delivered; null where nobody is pinned. */
   readonly executor: CallerExecutor | null
   /** How many people have to agree. */
@@ -95,7 +97,7 @@ export function bindCall(
     authorizationCapabilityHash: capabilityTokenHash(token),
     capabilityId: token.id,
     coordinatorAuthorityId: authorityId,
-    effectClass: 'side_effecting',
+    effectClass: bounds.effectClass,
     kind: 'tool_dispatch',
     policyHash: POLICY_HASH,
     request: {

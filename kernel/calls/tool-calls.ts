@@ -7,6 +7,7 @@ import { isTerminalState } from '../../protocol/admission-states.js'
 import { BrokerError } from '../../protocol/errors.js'
 import type { InvocationContext } from '../../protocol/invocation-context.js'
 import type { PublicKey } from '../../protocol/keys.js'
+import type { StartWarning } from '../../protocol/operation-rpc.js'
 import type { ToolCallRequest } from '../../protocol/tool-call.js'
 import type {
   CallAnswer,
@@ -28,7 +29,7 @@ import { type AdmissionOperation, isToolCall } from '../operation/operation.js'
 import { callSubject } from '../log/receipt-subject.js'
 import { openCall, sealCall } from '../sealed-request.js'
 import type { Settlement } from '../settling/settlement.js'
-import { judgeSharing } from '../start-dispatch.js'
+import { judgeSharing, sharingWarnings } from '../start-dispatch.js'
 import { bindCall, nonceBindingOf } from './tool-call-terms.js'
 
 /** What was asked, as far as it is known when it is refused. */
@@ -109,10 +110,14 @@ export class ToolCalls {
     const agentId = caller === null ? subjectId : agentOf(caller)
     const operation = await this.#find(agentId, requestId)
     const request = operation === undefined ? null : await this.#retained(operation)
+    let warnings: readonly StartWarning[] = []
     const decision = await this.#decide({ agentId, request, requestId }, async () => {
       if (operation === undefined || request === null) throw unknownCall()
-      if (operation.commit !== null) return this.#deliveries.startedBefore(operation, start)
-      if (operation.state === 'ready_to_dispatch') await judgeSharing(this.#context, operation)
+      if (operation.commit !== null) {
+        warnings = await sharingWarnings(this.#context, operation)
+        return this.#deliveries.startedBefore(operation, start)
+      }
+      if (operation.state === 'ready_to_dispatch') warnings = await judgeSharing(this.#context, operation)
       const captured = await this.#context.store.calls.startCall({
         agentId,
         arguments: start.arguments,
@@ -125,7 +130,7 @@ export class ToolCalls {
       })
       return captured.refusal === null ? this.#deliveries.authorize(operation) : captured
     })
-    return startAnswerOf(decision, this.#context.clock.unixMs())
+    return startAnswerOf(decision, warnings, this.#context.clock.unixMs())
   }
 
   /**
@@ -144,9 +149,12 @@ export class ToolCalls {
     return { ...answerOf(decision), output: decision.output ?? null }
   }
 
+  /** A tool that nobody registered is refused by its target: until then it may do anything. */
   #bind(request: ToolCallRequest): OperationBinding {
     const { callPolicy, config } = this.#context
+    const { effectClass = 'side_effecting' } = callPolicy.toolOf(request.server_id, request.tool) ?? {}
     const bounds = {
+      effectClass,
       executor: callPolicy.executor,
       requiredApprovals: requiredApprovals(callPolicy, request),
     }

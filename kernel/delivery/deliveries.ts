@@ -86,12 +86,14 @@ export class Deliveries {
 
   /** Ends a call whose report is on record: by nothing but that record. */
   async finish(operation: AdmissionOperation): Promise<CallDecision> {
-    const { guards, keys, store } = this.#context
+    const { callPolicy, guards, keys, store } = this.#context
+    const { serverId, toolName } = toolCallOf(operation).terms
     const { operationId } = operation
     const stored = await store.calls.findOutcome(operationId)
     if (stored === undefined) throw notReported(operation)
     const raw = openOutcome(keys.storage, stored)
-    const judgement = judgeValue(guards, raw)
+    const ofTool = callPolicy.toolOf(serverId, toolName)?.outputGuards ?? []
+    const judgement = judgeValue([...guards, ...ofTool], raw)
     return this.#endedBy(await store.calls.finishCall({ judgement, raw }), raw)
   }
 

@@ -92,7 +92,8 @@ function secretGuard(): OutputGuard {
   }
 }
 
-function schemaGuard(jsonSchema: JsonValue): OutputGuard {
+/** @throws BrokerError `invalid_configuration` for what is no schema of the subset. */
+export function schemaGuard(jsonSchema: JsonValue): OutputGuard {
   const schema = readJsonSchema(jsonSchema)
   return {
     name: 'json_schema',

@@ -33,6 +33,7 @@ const HANDLERS: Handlers = {
   issue_grant: ({ authorization, kernel, request }) => kernel.issueGrant(authorization, request),
   list: ({ caller, kernel, request }) => kernel.list(caller, request),
   list_grants: ({ caller, kernel, request }) => kernel.listGrants(caller, request),
+  preparation_failed: ({ caller, kernel, request }) => kernel.preparationFailed(caller, request),
   read_checkpoints: ({ caller, kernel, request }) => kernel.readCheckpoints(caller, request),
   read_log: ({ caller, kernel, request }) => kernel.readLog(caller, request),
   reconcile: ({ authorization, kernel, request }) => kernel.reconcile(authorization, request),

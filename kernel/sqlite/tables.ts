@@ -21,6 +21,7 @@ import { type Owner, passFence, takeOver } from './owner-table.js'
 import { ReconciliationReads } from './reconciliation-table.js'
 import { ReceiptReads } from './receipt-tables.js'
 import { KERNEL_STORE_SCHEMA } from './schema.js'
+import { headPathOf, SignedHead } from './signed-head.js'
 
 /** Of a store that is opened without a configuration. */
 const DEFAULT_CLOCK_SKEW_MS = 5_000
@@ -39,7 +40,7 @@ export interface OpenTablesOptions {
   readonly durability?: Durability
   /** How far the wall clock may stray from the boot clock before admission stops. */
   readonly clockSkewMs?: number
-  /** With what decisions are signed into its log; a store that is opened without it decides nothing. */
+  /** With what decisions and the head are signed; a store that is opened without it decides nothing. */
   readonly log?: LogSettings
   readonly atCutpoint?: Cutpoint
 }
@@ -115,13 +116,15 @@ export class SqliteAdmissionTables {
 
 /** Opens the provisioned tables as their next owner. @throws BrokerError `another_instance` while one serves them. */
 export async function openTables(path: string, options: OpenTablesOptions): Promise<SqliteAdmissionTables> {
-  const { clock } = options
-  const store = await openStore(path, KERNEL_STORE_SCHEMA, options)
+  const { atCutpoint = () => undefined, bootId = bootIdentity(), clock, log = null } = options
+  const head = log && new SignedHead({ atCutpoint, bootId, key: log.key, path: headPathOf(path) })
+  const store = await openStore(path, KERNEL_STORE_SCHEMA, { ...options, ...(head && { witness: head }) })
   const leaseId = uuidV7(clock.unixMs())
   try {
     const nowUnixMs = clock.unixMs()
     const ownerEpoch = await store.transaction('owner_opened', tx => takeOver(tx, leaseId, nowUnixMs))
-    const { bootId = bootIdentity(), clockSkewMs: skewMs = DEFAULT_CLOCK_SKEW_MS, log = null } = options
+    head?.begin(store)
+    const { clockSkewMs: skewMs = DEFAULT_CLOCK_SKEW_MS } = options
     return new SqliteAdmissionTables(store, { ownerEpoch, leaseId }, { bootId, clock, skewMs }, log)
   } catch (error) {
     store.close()

@@ -22,9 +22,11 @@ import * as evidence from '../../protocol/evidence.js'
 import * as executeRequest from '../../protocol/execute-request.js'
 import * as executeResponse from '../../protocol/execute-response.js'
 import * as executionNonce from '../../protocol/execution-nonce.js'
+import * as failedPreparation from '../../protocol/failed-preparation.js'
 import * as failure from '../../protocol/failure.js'
 import * as grant from '../../protocol/grant.js'
 import * as hold from '../../protocol/hold.js'
+import * as kernelHead from '../../protocol/kernel-head.js'
 import * as kernelRpc from '../../protocol/kernel-rpc.js'
 import * as placement from '../../protocol/placement.js'
 import * as possessionProof from '../../protocol/possession-proof.js'
@@ -79,9 +81,11 @@ const MODULES: readonly object[] = [
   executeRequest,
   executeResponse,
   executionNonce,
+  failedPreparation,
   failure,
   grant,
   hold,
+  kernelHead,
   kernelRpc,
   placement,
   receipt,

@@ -10,6 +10,16 @@ type Document = { readonly [member: string]: JsonValue }
 
 const STATED = { operationId: DIGEST, provider: 'did_not_act', statement: 'asked the provider' }
 const CLOCK = { highWaterUnixMs: AT, wallUnixMs: AT }
+const FAILED = { error: { code: 'tool_server_error', detail: 'authority_unavailable' }, operationId: DIGEST }
+const WARNING = { code: 'operation_shares_arguments', operationIds: [DIGEST], sentence: 'x' }
+const HEAD = {
+  bootId: 'boot-own',
+  commitIndex: 2,
+  entries: 1,
+  lastLeaf: DIGEST,
+  schema: 'chio.kernel-head.v1',
+  storeId: DIGEST,
+}
 const HISTORY = {
   cause: 'asked',
   from: null,
@@ -49,7 +59,7 @@ export function keptDocuments(binding: JsonValue, signedNonce: JsonValue): JsonV
     schema: 'chio.admission-execution-nonce-reservation.v1',
     signed_nonce: signedNonce,
   }
-  return [operationDocumentOf(binding), reservation, explanationOf(binding)]
+  return [operationDocumentOf(binding), reservation, explanationOf(binding), HEAD, [WARNING]]
 }
 
 function explanationOf(binding: JsonValue): Document {
@@ -78,12 +88,14 @@ export function recordRequests(): Named[] {
     ['reconcile', STATED],
     ['accept_clock', CLOCK],
     ['show_clock', {}],
+    ['preparation_failed', FAILED],
   ]
 }
 
 /** @param view of an operation. */
 export function recordResults(view: Document, binding: JsonValue): Named[] {
   return [
+    ['preparation_failed', view],
     ['inspect', { ...view, document: operationDocumentOf(binding) }],
     ['explain', { explanation: explanationOf(binding), operation: view }],
     ['reconcile', { commitIndex: 1, operationId: DIGEST }],

@@ -45,7 +45,7 @@ const REFUSED_WAYS = PLAIN_WAYS.filter(way => way !== 'submitted')
 /** Code is compiled, caches and pools have their size: a tenth of the run, and never less than this. */
 const LEAST_WARM_UP = 20
 /** A grant whose preparations are left again and again has to wait; an execution between them ends its streak. */
-const EXECUTED_EVERY = 100
+const EXECUTED_EVERY = 25
 /** What a process may hold more at one look than at another without a leak: a connection that is just being closed. */
 const LOOKS = 20
 const LOOK_EVERY = 500

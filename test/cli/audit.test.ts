@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { verifyExport } from '../../cli/audit-verify.js'
 import { Checkpoint, logIdOf } from '../../protocol/checkpoint.js'
 import { encode } from '../../protocol/codec.js'
+import type { ConsistencyProof } from '../../protocol/log-proof.js'
 import { sha256Hex } from '../../protocol/digest.js'
 import { isBrokerError } from '../../protocol/errors.js'
 import {
@@ -73,8 +74,8 @@ function write({ checkpoints, receipts: entries }: Export, name = 'export'): str
 
 function verified(
   path: string,
-  { after, json = false, key = String(LOG_KEY.publicKey) } = {} as {
-    after?: string
+  { from, json = false, key = String(LOG_KEY.publicKey) } = {} as {
+    from?: string
     json?: boolean
     key?: string
   },
@@ -83,7 +84,7 @@ function verified(
   const pin = join(folder, 'kernel.pub')
   writeFileSync(pin, `${key}\n`)
   try {
-    verifyExport(path, { json, trustedKernelPubkey: pin, ...(after === undefined ? {} : { after }) })
+    verifyExport(path, { json, trustedKernelPubkey: pin, ...(from === undefined ? {} : { from }) })
     return printed.mock.calls.flat().join('\n')
   } catch (error) {
     return isBrokerError(error) ? `${error.code}: ${error.message}` : String(error)
@@ -136,10 +137,12 @@ describe('a truncated export', () => {
   test('by a whole batch and its checkpoint is refused beside an earlier export', () => {
     const path = write({ receipts: receiptLines.slice(0, 4), checkpoints: checkpointLines.slice(0, 1) })
     expect(verified(path)).toContain('Verified 4 receipts')
-    expect(verified(path, { after: write(good, 'earlier') })).toBe(
-      'log_refused: checkpoint 2 refused: expected it in this export, as in the earlier one, got a shorter log',
+    expect(verified(path, { from: write(good, 'earlier') })).toBe(
+      'log_refused: checkpoint 2 refused: expected it in this export, as it was known before, got a shorter log',
     )
-    expect(verified(join(folder, 'earlier'), { after: path })).toContain('Verified 9 receipts')
+    expect(verified(join(folder, 'earlier'), { from: path })).toContain(
+      'It continues checkpoint 1, of 4 receipts: 1 consistency proofs.',
+    )
   })
 
   test('in its middle is refused at its batch', () => {
@@ -198,6 +201,69 @@ describe('a reordered export', () => {
   test('of its checkpoints is refused at the first that does not follow', () => {
     expect(verified(write({ ...good, checkpoints: checkpointLines.toReversed() }))).toContain(
       'checkpoint 2 checkpoint_seq refused: expected 1, got 2',
+    )
+  })
+})
+
+describe('an export beside a checkpoint that was kept', () => {
+  const kept = (line: string): string => {
+    const path = join(folder, 'kept.json')
+    writeFileSync(path, `${line}\n`)
+    return path
+  }
+  const of = (entries: typeof receipts): Export => ({
+    receipts: entries.map(receiptLine),
+    checkpoints: checkpointsOver(entries, 4).map(checkpoint =>
+      Buffer.from(encode(Checkpoint, checkpoint)).toString(),
+    ),
+  })
+  const grown = receiptsOf(17)
+
+  test('continues it by one verified proof for each checkpoint since', () => {
+    const path = write(of(grown))
+    const document = JSON.parse(verified(path, { from: kept(checkpointLines[0] as string), json: true })) as {
+      consistency: { from_checkpoint_seq: number; proofs: ConsistencyProof[] }
+    }
+    expect(document.consistency.from_checkpoint_seq).toBe(1)
+    expect(document.consistency.proofs.map(proof => proof.to_log_tree_size)).toEqual([8, 12, 16])
+    expect(verified(path, { from: kept(checkpointLines[1] as string) })).toContain(
+      'It continues checkpoint 2, of 8 receipts: 2 consistency proofs.',
+    )
+  })
+
+  test('of a fork is refused, and what the fork has in common is proven', () => {
+    const fork = write(of([...grown.slice(0, 4), ...grown.slice(8, 16)]))
+    expect(verified(fork)).toContain('Verified 12 receipts')
+    expect(verified(fork, { from: kept(checkpointLines[1] as string) })).toBe(
+      'log_refused: checkpoint 2 refused: expected the one that was known before, got another: this is a fork of the log',
+    )
+    expect(verified(fork, { from: kept(checkpointLines[0] as string) })).toContain('2 consistency proofs')
+  })
+
+  test('is refused where the export was truncated, edited or reordered all the same', () => {
+    const from = kept(checkpointLines[1] as string)
+    const whole = of(grown)
+    const changed: readonly [Export, string][] = [
+      [of(grown.slice(0, 4)), 'a shorter log'],
+      [{ ...whole, receipts: whole.receipts.slice(0, 15) }, 'expected all entries up to 16'],
+      [{ ...whole, receipts: whole.receipts.with(9, whole.receipts[10] as string) }, 'checkpoint 3 refused'],
+      [{ ...whole, checkpoints: whole.checkpoints.toReversed() }, 'checkpoint_seq refused'],
+      [{ ...whole, checkpoints: whole.checkpoints.slice(1) }, 'checkpoint_seq refused'],
+    ]
+    for (const [index, [given, sentence]] of changed.entries())
+      expect(verified(write(given, `changed-${index}`), { from })).toContain(sentence)
+  })
+
+  test('is compared with nothing that the pinned key did not sign', () => {
+    const path = write(of(grown))
+    const edited = (checkpointLines[0] as string).replace('"tree_size":4', '"tree_size":5')
+    expect(verified(path, { from: kept(edited) })).toContain('log_refused: checkpoint 1 tree_size refused')
+    const later = (checkpointLines[0] as string).replace('1800000000', '1800000001')
+    expect(verified(path, { from: kept(later) })).toContain('log_refused: checkpoint 1 signature refused')
+    expect(verified(path, { from: kept('') })).toContain('--from refused: expected a file of one checkpoint')
+    expect(verified(path, { from: join(folder, 'nowhere') })).toContain('usage: --from refused')
+    expect(verified(path, { from: write({ receipts: [], checkpoints: [] }, 'empty') })).toContain(
+      'expected an export with a checkpoint, got one without',
     )
   })
 })

@@ -54,6 +54,20 @@ test('an unknown grant is not revoked, and the broker is not told', async () => 
   expect(documentOf(refused.stderr)).toMatchObject({ code: 'grant_unknown', outcome: 'not_started' })
 })
 
+test('a capability token is ended by its id, also before it was ever shown here, and again', async () => {
+  const first = documentOf(
+    (await say('capability', 'revoke', 'token-of-nobody-yet', '--token', '--json')).stdout,
+  )
+  expect(first).toMatchObject({
+    schema: 'chio.token-revoked.v1',
+    capabilityId: 'token-of-nobody-yet',
+    newlyRevoked: true,
+  })
+  const again = await say('capability', 'revoke', 'token-of-nobody-yet', '--token')
+  expect(again).toMatchObject({ status: 0, stderr: '' })
+  expect(again.stdout).toMatch(/^kernel: revoked before, commit \d+$/m)
+})
+
 test('a dry run says of a revoked grant that its run would be refused, and the list marks it', async () => {
   expect(await dry()).toMatchObject({ status: 0 })
   expect(await say('capability', 'revoke', world.grant.grantId)).toMatchObject({ status: 0 })

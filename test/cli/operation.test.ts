@@ -44,7 +44,9 @@ describe('chio operation list', () => {
 
   test('marks what has the arguments of an unresolved one, and so does the report of a run', async () => {
     const open = await reserved()
-    const run = await world.run()
+    const warned: string[] = []
+    const run = await world.run(undefined, { onWarning: ({ operationIds }) => warned.push(...operationIds) })
+    expect(warned).toContain(open)
     expect(run.operation?.sharesArgumentsWith).toContain(open)
     expect((await operation('list')).stdout).toMatch(/same arguments as the unresolved\n {2}[0-9a-f]{64}$/m)
     const told = await operation('outcome', run.operationId)

@@ -123,6 +123,9 @@ describe('a grant that is revoked', () => {
     expect(error).toMatchObject({ code: 'authorization_denied', outcome: 'not_started' })
     expect(operation.state).toBe('compensated_before_dispatch')
     expect(attempt).toMatchObject({ state: 'failed', reason: 'revoked_by_broker' })
+    expect(await world.causes(operation.operationId)).toContain(
+      'preparation failed: tool_server_error: authorization_denied',
+    )
   })
 
   test('at the broker only, after the preparation, is refused at consumption', async () => {

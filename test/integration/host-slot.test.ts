@@ -45,6 +45,9 @@ describe('a slot that another holds', () => {
       state: 'failed',
       reason: 'released',
     })
+    expect(await world.causes(operation.operationId)).toContain(
+      'preparation failed: tool_server_error: authority_unavailable',
+    )
     expect(await world.touches()).toEqual(before)
   })
 

@@ -11,8 +11,17 @@ import { signingKey } from '../../protocol/keys.js'
 import { SidecarClient } from '../../sidecar/client.js'
 import { TestExecutor } from '../support/caller-executor.js'
 import { CONTROL_TOKEN } from '../support/sidecar.js'
-import { callUnder, tokenOf } from '../support/tool-call.js'
+import { callUnder, contextAt, tokenOf } from '../support/tool-call.js'
 
+/** The one tool that exists here. */
+const APPEND = {
+  serverId: 'notes',
+  toolName: 'append',
+  effectClass: 'side_effecting',
+  requiredApprovals: 0,
+  guards: null,
+  outputSchema: null,
+} as const
 const NAMES = ['kernel', 'authority', 'issuer', 'storage'] as const
 const people = { administrator: signingKey(seed()), broker: signingKey(seed()), caller: signingKey(seed()) }
 
@@ -94,6 +103,31 @@ describe('chio-kerneld', () => {
     expect([config.hostSocketPath, config.authoritySocketPath].filter(existsSync)).toEqual([])
   })
 
+  test('admits the calls of the tools that its configuration names, and no others', async () => {
+    const config = kernelConfig(folder, { ...people, configuredCalls: { issuers: [], tools: [APPEND] } })
+    writeFileSync(configPath, JSON.stringify(config), { mode: 0o600 })
+    await provision()
+    await serve().said('ready')
+    const client = clientOf(config)
+    const issuer = signingKey(readFileSync(keyPath('issuer')))
+    const token = tokenOf({ caller: people.caller, keys: { issuer } })
+    const request = callUnder(token)
+    const { executionNonce } = await client.call('call_preflight', { context: contextAt(1), request })
+    const reserve = { context: contextAt(2), executionNonce, request }
+    expect(await client.call('call_reserve', reserve)).toMatchObject({
+      state: 'ready_to_dispatch',
+      verdict: 'allow',
+    })
+    const other = callUnder(tokenOf({ caller: people.caller, keys: { issuer } }, { tool_name: 'drop' }), {
+      tool: 'drop',
+    })
+    expect(await client.call('call_preflight', { context: contextAt(1), request: other })).toMatchObject({
+      check: 'target',
+      verdict: 'deny',
+    })
+    client.close()
+  })
+
   test('is refused beside another that serves the same store, by name, with exit code 73', async () => {
     await provision()
     const first = serve()
@@ -154,9 +188,9 @@ describe('the caller routes of chio-kerneld', () => {
       controlTokenFile: tokenPath(),
       executor: { executorId, keyEpoch, publicKey },
       listen: listen(),
-      tools: [{ serverId: 'notes', toolName: 'append' }],
     }
-    const document = { ...kernelConfig(folder, people), callerDelivery, ...changes }
+    const configuredCalls = { issuers: [], tools: [APPEND] }
+    const document = { ...kernelConfig(folder, { ...people, configuredCalls }), callerDelivery, ...changes }
     writeFileSync(configPath, JSON.stringify(document), { mode: 0o600 })
     expect(await provision()).toBe(0)
   }

@@ -14,9 +14,18 @@ const document = (): Record<string, unknown> =>
   JSON.parse(JSON.stringify(kernelConfig('/state', people))) as Record<string, unknown>
 const parse = (value: unknown) => parseKernelConfig(Buffer.from(JSON.stringify(value)))
 
+const TOOL = {
+  serverId: 'notes',
+  toolName: 'append',
+  effectClass: 'side_effecting',
+  requiredApprovals: 0,
+  guards: { maximumArgumentBytes: 4_096, secretScan: true, argumentSchema: { type: 'object' } },
+  outputSchema: { type: 'object' },
+}
+const PAID = { ...TOOL, effectClass: 'monetary', guards: null, outputSchema: null, toolName: 'pay' }
+const calls = (...tools: readonly object[]) => ({ toolCalls: { issuers: [], tools } })
 const delivery = (changes: object = {}) => ({
   executor: { executorId: 'notes', keyEpoch: 1, publicKey: people.caller.publicKey, ...changes },
-  tools: [{ serverId: 'notes', toolName: 'append' }],
 })
 
 describe('the configuration of a kernel', () => {
@@ -81,6 +90,36 @@ describe('the configuration of a kernel', () => {
     ['development that is no word for it', { unsafeDevelopment: 'yes' }, /unsafeDevelopment/],
     ['a skew of 31 s', { clockSkewSeconds: 31 }, /clockSkewSeconds/],
     ['a nonce of no time', { nonce: { ttlSeconds: 0, capacity: 1 } }, /nonce.ttlSeconds/],
+    ['caller delivery', { callerDelivery: {} }, /callerDelivery/],
+    [
+      'tool calls of no tool',
+      { toolCalls: { issuers: [], tools: [] } },
+      /toolCalls.tools: expected 1 to 1024/,
+    ],
+    ['a tool twice', calls(TOOL, TOOL), /toolCalls.tools: expected each tool of a server once/],
+    ['a tool without its effect', calls({ serverId: 'notes', toolName: 'append' }), /tools.0.effectClass/],
+    [
+      'an effect of another name',
+      calls({ ...TOOL, effectClass: 'harmless' }),
+      /tools.0.effectClass: expected read/,
+    ],
+    ['a misspelt member of a tool', calls({ ...TOOL, outputschema: null }), /outputschema/],
+    [
+      'a schema beyond the subset',
+      calls({ ...TOOL, outputSchema: { pattern: 'x' } }),
+      /tools.0.outputSchema/,
+    ],
+    ['an issuer that is no key', { toolCalls: { issuers: ['x'], tools: [TOOL] } }, /toolCalls.issuers.0/],
+    [
+      'a mode that forgets beside a monetary tool',
+      { ...calls(PAID), durableMode: 'off', unsafeDevelopment: true },
+      /durableMode: expected another than `off`, which cannot keep the monetary tools/,
+    ],
+    [
+      'a monetary mode without a monetary tool',
+      { ...calls(TOOL), durableMode: 'monetary' },
+      /durableMode: expected `monetary` only beside a monetary tool/,
+    ],
     ['delivery to nobody', { callerDelivery: { tools: [] } }, /callerDelivery\.executor: expected/],
     ['an executor of no epoch', { callerDelivery: delivery({ keyEpoch: 0 }) }, /executor\.keyEpoch/],
     [
@@ -92,15 +131,22 @@ describe('the configuration of a kernel', () => {
     expect(() => parse({ ...document(), ...change })).toThrow(sentence)
   })
 
-  test('names the executor and the tools that are delivered to it', () => {
-    const config = parse({ ...document(), callerDelivery: delivery() })
+  test('may name tools, with what is asked of their calls', () => {
+    const { toolCalls, durableMode } = parse({ ...document(), ...calls(TOOL, PAID), durableMode: 'monetary' })
+    expect(toolCalls?.tools).toEqual([TOOL, PAID])
+    expect(durableMode).toBe('monetary')
+  })
+
+  test('names the executor that calls are delivered to, beside the tools', () => {
+    const config = parse({ ...document(), callerDelivery: delivery(), ...calls(TOOL) })
     const policy = callPolicyOf({ config, keys: makeKernelKeys() })
     expect(policy.executor).toEqual({
       executor_id: 'notes',
       key_epoch: 1,
       public_key: people.caller.publicKey,
     })
-    expect([policy.isTarget('notes', 'append'), policy.isTarget('notes', 'delete')]).toEqual([true, false])
+    expect(policy.toolOf('notes', 'append')).toMatchObject({ effectClass: 'side_effecting' })
+    expect(policy.toolOf('notes', 'delete')).toBeUndefined()
   })
 
   test('is refused with a threshold that its keys cannot reach', () => {

@@ -40,10 +40,12 @@ export interface TestKernelOptions {
   readonly nonce?: { readonly ttlSeconds: number; readonly capacity: number }
   readonly atCutpoint?: (name: string) => void
   readonly approvers?: readonly EligibleApprover[]
-  readonly durableMode?: 'all' | 'off' | 'side_effecting'
+  readonly durableMode?: 'all' | 'monetary' | 'off' | 'side_effecting'
   readonly onSharedArguments?: 'refuse' | 'warn'
   /** Null: this process is listed as an administrator without a caller key. */
   readonly callerPublicKey?: string | null
+  /** The tools of its configuration; none unless said. */
+  readonly configuredCalls?: KernelConfig['toolCalls']
   /** What it admits tool calls for; none unless said. */
   readonly toolCalls?: ToolCallSettings
   /** To whom tool calls are delivered; nobody unless said. */
@@ -112,6 +114,7 @@ export function kernelConfig(
     outputGuards: parts.outputGuards ?? null,
     clockSkewSeconds: 5,
     onSharedArguments: parts.onSharedArguments ?? 'warn',
+    toolCalls: parts.configuredCalls ?? null,
     callerDelivery: null,
   }
   return parseKernelConfig(Buffer.from(JSON.stringify(document)))

@@ -5,6 +5,7 @@ import { type CagePolicy, cagePolicy, type ExecPolicy, resolveTool } from '../..
 import type { BrokerClient } from '../../client/broker-client.js'
 import type { RequestedExecution } from '../../host/admission.js'
 import { type BrokeredRun, runBrokered } from '../../host/brokered-run.js'
+import type { RunChoices } from '../../host/prepared-run.js'
 import type { HostSession } from '../../host/session.js'
 import { nativePath } from '../../native/index.js'
 import { type BrokerError, isBrokerError } from '../../protocol/errors.js'
@@ -64,8 +65,12 @@ export class TrialWorld {
     return cagePolicy({ ...resolveTool(program, args), exec, identity: this.trial.identities.cage })
   }
 
-  run(command?: readonly string[], overrides: Partial<RequestedExecution> = {}): Promise<BrokeredRun> {
-    return runBrokered(this.session, { ...this.requested(overrides), cage: this.cage(command) })
+  run(command?: readonly string[], overrides: Partial<RunChoices> = {}): Promise<BrokeredRun> {
+    return runBrokered(this.session, {
+      ...overrides,
+      ...this.requested(overrides),
+      cage: this.cage(command),
+    })
   }
 
   /** Runs and expects a refusal. */
@@ -87,6 +92,12 @@ export class TrialWorld {
 
   attempt(attemptId: string): Promise<AttemptStatus> {
     return this.broker.attemptStatus(attemptId)
+  }
+
+  /** Why an operation went where, in the order in which the kernel noted it. */
+  async causes(operationId: string): Promise<readonly string[]> {
+    const { explanation } = await this.session.kernel.call('explain', { id: operationId })
+    return explanation.history.map(({ cause }) => cause)
   }
 
   async operation(operationId: string) {

@@ -12,7 +12,6 @@ describe('the pin', () => {
       keyEpoch: one.pin.key_epoch,
       publicKey: one.key.publicKey,
     },
-    tools: [],
   }
 
   test('is that of the embedding or of the configuration, and both agree', () => {

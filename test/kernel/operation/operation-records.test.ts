@@ -152,20 +152,30 @@ describe('a statement of what the provider did', () => {
 })
 
 describe('the same arguments twice', () => {
-  test('are marked in the list while the other is unresolved, and starting them is said in the log', async () => {
+  test('are marked in the list while the other is unresolved, and starting them is said in the log and in the answer', async () => {
     const grant = await issueGrant(kernel)
     const [one, other] = [await registered(kernel, grant), await registered(kernel, grant)]
     const { operations } = await kernel.client.call('list', { limit: 10 })
     const marks = new Map(operations.map(view => [view.operationId, view.sharesArgumentsWith]))
     expect(marks.get(one.operationId)).toEqual([other.operationId])
     expect(marks.get(other.operationId)).toEqual([one.operationId])
-    await kernel.client.call('start', startOf(one))
+    const started = await kernel.client.call('start', startOf(one))
+    expect(started.warnings).toEqual([
+      {
+        code: 'operation_shares_arguments',
+        operationIds: [other.operationId],
+        sentence: `started with the arguments of 1 operations whose effect is not known; see what became of them: chio explain ${other.operationId}`,
+      },
+    ])
+    expect(await kernel.client.call('start', startOf(one))).toEqual(started)
     expect((await explained(one.operationId)).sharesArgumentsWith).toEqual([other.operationId])
     expect(kernel.events).toContainEqual(
       expect.objectContaining({ event: 'arguments_shared', operationId: one.operationId }),
     )
     await kernel.client.call('cancel', { operationId: other.operationId })
     expect((await explained(one.operationId)).sharesArgumentsWith).toEqual([])
+    const { warnings: _resolved, ...quiet } = started
+    expect(await kernel.client.call('start', startOf(one))).toEqual(quiet)
   })
 
   test('are not started where the configuration refuses it, until the other is resolved', async () => {
