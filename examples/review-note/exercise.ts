@@ -43,7 +43,7 @@ async function exercise(output: string, chio: string, rounds: number): Promise<v
   const steps = EXERCISE_STEPS.map(step => rowOf(at, step))
   const crash = await crashTable(at, rounds)
   const kept = steps.every(row => row.kept) && crash.every(({ misses }) => misses.length === 0)
-  const result = { crash, kept, processes: at.processes, schema: 'review-note.exercise.v1', steps }
+  const result = { schema: 'review-note.exercise.v1', kept, processes: at.processes, steps, crash }
   const text = `${JSON.stringify(result, null, 2)}\n`
   retainFileNow(at.path('exercise.json'), Buffer.from(text, 'utf8'), 0o600)
   process.stdout.write(text)

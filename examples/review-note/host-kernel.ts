@@ -96,7 +96,7 @@ const NO_BROKER: BrokerRecords = {
 /** Whoever could administer this kernel, or answer it as its broker, would need a key that nobody has. */
 export function kernelConfig({ host }: Place, callerPublicKey: PublicKey): KernelConfig {
   const [uid, gid] = [process.geteuid?.() ?? 0, process.getegid?.() ?? 0]
-  const document = {
+  const document: KernelConfig = {
     ...COORDINATOR,
     ...NO_SOCKET,
     administrators: {
@@ -125,6 +125,7 @@ export function kernelConfig({ host }: Place, callerPublicKey: PublicKey): Kerne
     schema: 'chio.kerneld-config.v1',
     socketGid: null,
     stateDirectory: host.directory,
+    toolCalls: null,
     unsafeDevelopment: false,
   }
   return parseKernelConfig(Buffer.from(JSON.stringify(document)))
