@@ -11,6 +11,7 @@ import * as admissionOperation from '../../protocol/admission-operation.js'
 import * as attemptRequest from '../../protocol/attempt-request.js'
 import * as authorityRpc from '../../protocol/authority-rpc.js'
 import * as callerAuthorization from '../../protocol/caller-authorization.js'
+import * as callerContext from '../../protocol/caller-dispatch-context.js'
 import * as callerHttp from '../../protocol/caller-http.js'
 import * as callerReport from '../../protocol/caller-report.js'
 import * as capability from '../../protocol/capability.js'
@@ -70,6 +71,7 @@ const MODULES: readonly object[] = [
   admissionOperation,
   attemptRequest,
   callerAuthorization,
+  callerContext,
   callerHttp,
   callerReport,
   authorityRpc,

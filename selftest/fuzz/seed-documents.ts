@@ -6,7 +6,7 @@ import { packageRoot } from '../../native/index.js'
 import { canonicalBytes } from '../../protocol/canonical.js'
 import type { JsonValue } from '../../protocol/json.js'
 import { admissionBinding, admissionDocuments } from './seed-admission.js'
-import { callRequests, callResults, outcomeDocuments } from './seed-calls.js'
+import { callRequests, callResults, contextDocuments, outcomeDocuments } from './seed-calls.js'
 import { logRequests, logResults } from './seed-log.js'
 import { keptDocuments, recordRequests, recordResults } from './seed-operation.js'
 
@@ -40,6 +40,7 @@ export function seedDocuments(): readonly Uint8Array[] {
     ...keptDocuments(admissionBinding(), of('execution-nonce')),
     reservedOf(of),
     ...outcomeDocuments(),
+    ...contextDocuments(of),
   ]
   return [...frozen.map(({ canonical }) => Buffer.from(canonical)), ...made.map(canonicalBytes)]
 }

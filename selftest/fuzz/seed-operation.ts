@@ -65,6 +65,7 @@ export function keptDocuments(binding: JsonValue, signedNonce: JsonValue): JsonV
 function explanationOf(binding: JsonValue): Document {
   return {
     attempt: 'none',
+    attemptReason: null,
     capture: 'nothing is held',
     document: operationDocumentOf(binding),
     history: [HISTORY, { ...HISTORY, from: 'prepared', to: 'ready_to_dispatch', version: 2 }],
