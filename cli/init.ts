@@ -31,7 +31,7 @@ export async function initialise(options: InitOptions): Promise<void> {
   if (!isRoot && options.singleUser !== true) {
     throw new BrokerError(
       'usage',
-      'init refused: expected root, or --single-user, got another user without it; a single user is protected against the caged tool only, not against other processes of its own',
+      'init refused: expected root, or --single-user, got another user without it; a single-user layout protects against the caged tool only, not against other processes of this user',
     )
   }
   const layout = layoutOfState(resolve(options.state ?? namedState() ?? defaultState()))

@@ -112,7 +112,7 @@ describe('a credential', () => {
     const empty = await chio([...args, '--state', trial.layout.state], {
       environment: { SECRET: 'x', CHIO_SECRET: 'x' },
     })
-    expect(empty.status).toBe(1)
+    expect(empty.status).toBe(2)
     expect(empty.stderr).toContain('secret refused')
   })
 
