@@ -52,7 +52,7 @@ async function exercise(output: string, chio: string, rounds: number): Promise<v
 
 const program = new Command('exercise')
   .description('the whole exercise of review-note, with one JSON result')
-  .requiredOption('--chio <path>', 'the chio program, which verifies the receipts')
+  .requiredOption('--chio <path>', 'the program chio, which verifies the receipts')
   .requiredOption('--output <dir>', 'folder that the exercise makes')
   .option('--rounds <n>', 'crash rounds a boundary', '1')
   .exitOverride()
