@@ -202,7 +202,7 @@ export const MAXIMUM_ACCEPTS_PER_TURN = 4
 /** A reserved execution nonce with its operation and issuer, as the wire bounds it. */
 export const MAXIMUM_NONCE_RESERVATION_BYTES = 16_384
 /** Tool calls that one agent may have reserved and not started: one that only reserves leaves room for the others. */
-export const MAXIMUM_OPEN_RESERVATIONS_PER_AGENT = 64
+export const MAXIMUM_OPEN_CALLS_OF_AGENT_COUNT = 64
 /** An operation's document as a transition of its nonce retains it. */
 export const MAXIMUM_OPERATION_DOCUMENT_BYTES = 262_144
 /** Output of one tool call as canonical text: an executor's whole report is no larger. */

@@ -9,7 +9,7 @@ import { BrokerError } from '../../protocol/errors.js'
 import { SignedExecutionNonce } from '../../protocol/execution-nonce.js'
 import { contextDigest } from '../../protocol/invocation-context.js'
 import { valueHash } from '../../protocol/kernel-receipt.js'
-import { MAXIMUM_OPEN_RESERVATIONS_PER_AGENT } from '../../protocol/limits.js'
+import { MAXIMUM_OPEN_CALLS_OF_AGENT_COUNT } from '../../protocol/limits.js'
 import { assertRecoverable, assertSamePin } from '../delivery/caller-pin.js'
 import { captureCall, unpinned } from '../delivery/start-moves.js'
 import * as rules from '../operation/move-rules.js'
@@ -65,11 +65,11 @@ export function preflightCall(move: SqliteMove, command: PreflightCommand): Call
 /** Every agent has room of its own; what it asked for before was found already, and needs none. */
 function withoutRoom(move: SqliteMove, { agentId }: PreflightCommand): CallRefusal | null {
   const open = move.index.openReservations(agentId)
-  if (open < MAXIMUM_OPEN_RESERVATIONS_PER_AGENT) return null
+  if (open < MAXIMUM_OPEN_CALLS_OF_AGENT_COUNT) return null
   return callRefusal(
     'admission',
     'reservation_capacity',
-    `${DURABLE_ADMISSION_FAILED}call refused: expected fewer than ${MAXIMUM_OPEN_RESERVATIONS_PER_AGENT} open reservations of this agent, got ${open}; start one, or wait until one expires`,
+    `${DURABLE_ADMISSION_FAILED}call refused: expected fewer than ${MAXIMUM_OPEN_CALLS_OF_AGENT_COUNT} open reservations of this agent, got ${open}; start one, or wait until one expires`,
   )
 }
 

@@ -119,12 +119,12 @@ describe('a secret on standard input', () => {
   })
 
   test('is refused when it is empty or above its limit', async () => {
-    expect(await codeOf(() => readSecret(chunksOf()))).toBe('invalid_request')
-    expect(await codeOf(() => readSecret(chunksOf('\n')))).toBe('invalid_request')
+    expect(await codeOf(() => readSecret(chunksOf()))).toBe('usage')
+    expect(await codeOf(() => readSecret(chunksOf('\n')))).toBe('usage')
     expect((await readSecret(chunksOf(`${'x'.repeat(65_536)}\r\n`))).length).toBe(65_536)
-    expect(await codeOf(() => readSecret(chunksOf('x'.repeat(65_537))))).toBe('invalid_request')
+    expect(await codeOf(() => readSecret(chunksOf('x'.repeat(65_537))))).toBe('usage')
     expect(await codeOf(() => readSecret(chunksOf(...Array<string>(40).fill('x'.repeat(4_096)))))).toBe(
-      'invalid_request',
+      'usage',
     )
   })
 })

@@ -1,6 +1,6 @@
 // What a tool call may use up: the budget of its grant and the room for nonces; and calls that never become an operation.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { MAXIMUM_OPEN_RESERVATIONS_PER_AGENT } from '../../../protocol/limits.js'
+import { MAXIMUM_OPEN_CALLS_OF_AGENT_COUNT } from '../../../protocol/limits.js'
 import { TOKEN_NOW_UNIX_SECONDS } from '../../support/capability-tokens.js'
 import type { TestKernel } from '../../support/kernel.js'
 import {
@@ -146,7 +146,7 @@ describe('open reservations of one agent', () => {
     try {
       const first = callUnder(tokenOf(own))
       const ready = await reservedCall(own, first)
-      for (let open = 1; open < MAXIMUM_OPEN_RESERVATIONS_PER_AGENT; open++) {
+      for (let open = 1; open < MAXIMUM_OPEN_CALLS_OF_AGENT_COUNT; open++) {
         expect(await preflight(own, callUnder(tokenOf(own)))).toMatchObject({ verdict: 'allow' })
       }
       const refused = { check: 'admission', code: 'reservation_capacity', operationId: null, verdict: 'deny' }
