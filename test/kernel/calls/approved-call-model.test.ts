@@ -114,7 +114,9 @@ class Driver {
 
   async #command(kind: Kind, at: number, crash: Step['crash']): Promise<void> {
     const now = unixSeconds(this.world.clock)
-    const to = this.model.after(kind, at, now)
+    // An answer that was lost took the nonce with it, until the same preflight is asked again.
+    const hasNone = kind === 'reserve' && (this.#nonces[at] ?? null) === null
+    const to = hasNone ? (this.model.stages[at] as Stage) : this.model.after(kind, at, now)
     this.world.crashAt = crash === null ? null : `${COMMITS[kind]}.${crash}`
     const crashed = await this.#ask(kind, at).then(
       () => false,
