@@ -4,7 +4,7 @@
 // Must never: be written before the commit that it tells, nor need a free block: it is written in place, in two slots by
 // turns, so that a torn write leaves the one before it.
 // Source: the rule of an older copy; fdatasync(2).
-import { closeSync, constants, fdatasyncSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, constants, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import {
   decode,
@@ -21,6 +21,7 @@ import { isBrokerError } from '../protocol/errors.js'
 import { type PublicKey, type SigningKey, verifySignature } from '../protocol/keys.js'
 import { MAXIMUM_INTEGER } from '../protocol/limits.js'
 import { assertStoreFile } from '../store/file-custody.js'
+import { syncPath } from '../store/provision.js'
 import { diskFault } from '../store/sql-error.js'
 import { genesisOf, type HistoryMark } from './ledger-history.js'
 import { notAsWritten } from './ledger-refusals.js'
@@ -54,7 +55,7 @@ export function createHead(ledgerPath: string, storeId: string, key: SigningKey)
     } finally {
       closeSync(descriptor)
     }
-    syncFolder(dirname(path))
+    syncPath(dirname(path))
   } catch (error) {
     throw diskFault(error, `head ${path}`, 'not_started')
   }
@@ -149,13 +150,4 @@ function writeSlot(descriptor: number, value: SignedHead): void {
   bytes.set(encode(SignedHead, value))
   writeSync(descriptor, bytes, 0, SLOT_BYTES, slot * SLOT_BYTES)
   fdatasyncSync(descriptor)
-}
-
-function syncFolder(path: string): void {
-  const descriptor = openSync(path, constants.O_RDONLY)
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
 }

@@ -95,7 +95,8 @@ function createPrivateFile(path: string): void {
   closeSync(openSync(path, flags, 0o600))
 }
 
-function syncPath(path: string): void {
+/** Makes a file durable, or the names of a folder. */
+export function syncPath(path: string): void {
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
     fsyncSync(descriptor)
