@@ -69,7 +69,8 @@ function brokerFill(of: Store, operation: string): Fill {
     copyRows(tx, attempts, range)
     for (const [index, from] of walk.slice(0, -1).entries()) {
       const to = walk[index + 1] as string
-      tx.run('UPDATE attempts SET state = ?, version = version + 1 WHERE state = ?', to, from)
+      // Written out: of a bound value nobody knows beforehand that the index of open attempts has it.
+      tx.run(`UPDATE attempts SET state = '${to}', version = version + 1 WHERE state = '${from}'`)
     }
     copyRows(tx, receipts, range)
     copyRows(tx, responses, range)

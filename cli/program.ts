@@ -22,7 +22,7 @@ import { printOpenApi } from './openapi.js'
 import { cancelOperation, listOperations, showOperation, showOutcome } from './operation.js'
 import { refuseMisuse } from './misuse.js'
 import { asksForJson, type CommonOptions, fail } from './output.js'
-import { acceptLedgerClock, extendLedger, showLedger } from './ledger.js'
+import { acceptLedgerClock, extendLedger, initialiseExecutor, showLedger } from './ledger.js'
 import { runLedgerSelftest } from './ledger-selftest.js'
 import { showReceipt } from './receipt-show.js'
 import { verifyReceipts } from './receipt.js'
@@ -173,6 +173,10 @@ function addLedger(program: Command): void {
     command(ledger, usage, summary).requiredOption('--executor <file>', 'whose it is, as the kernel pins it')
   const signed = (usage: string, summary: string): Command =>
     named(usage, summary).requiredOption('--key <file>', "the executor's private key")
+  command(ledger, 'init <dir>', 'make an executor: its key, its pin and its ledger, in a folder of its own')
+    .requiredOption('--id <text>', "what the kernel's configuration calls it")
+    .option('--capacity <n>', 'operations of the first segment, 1 to 64', '64')
+    .action(initialiseExecutor)
   named('show <file>', 'judge it as a whole; how much room is left').action(showLedger)
   signed('extend <file>', 'sign a segment more; all that stands stays')
     .requiredOption('--by <n>', 'operations more, 1 to 64')

@@ -31,6 +31,34 @@ beforeAll(() => {
   expect(note('execute', 'one')).toMatchObject({ status: 0 })
 })
 
+test('init makes key, pin and ledger in a new folder, and nothing where anything stands', () => {
+  const folder = join(state, '..', 'executor')
+  const args = ['ledger', 'init', folder, '--id', 'notes-executor', '--capacity', '2']
+  const made = run('chio', ...args, '--json')
+  const { executor } = JSON.parse(made.stdout) as { executor: { public_key: string } }
+  expect(executor).toEqual({
+    executor_id: 'notes-executor',
+    key_epoch: 1,
+    public_key: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+  })
+  const pin = readFileSync(join(folder, 'executor.json'), 'utf8')
+  expect(JSON.parse(pin)).toEqual(executor)
+  const shown = run(
+    'chio',
+    'ledger',
+    'show',
+    join(folder, 'ledger.db'),
+    '--executor',
+    join(folder, 'executor.json'),
+  )
+  expect(shown.stdout).toBe('claims    0 of 2, in 1 segment\nreports   0\n')
+  const again = run('chio', ...args)
+  expect(again.stderr).toMatch(/refused: expected mkdir to be permitted and possible, got EEXIST/)
+  expect(again.status).toBe(1)
+  expect(readFileSync(join(folder, 'executor.json'), 'utf8')).toBe(pin)
+  expect(made.stdout + made.stderr).not.toContain(readFileSync(join(folder, 'executor.key')).toString('hex'))
+})
+
 test('show judges the whole ledger and says how much room is left', () => {
   expect(ledger('show').stdout).toBe('claims    1 of 4, in 1 segment\nreports   1\n')
   expect(JSON.parse(ledger('show', '--json').stdout)).toEqual({
