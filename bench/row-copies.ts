@@ -5,7 +5,7 @@
 import type { SqlValue, Transaction } from '../store/transaction.js'
 
 /** Copies of one transaction. */
-export const COPIES_PER_COMMIT = 2_000
+export const COPIES_PER_COMMIT = 500
 
 export interface CopiedTable {
   readonly name: string

@@ -78,11 +78,12 @@ const OWN_FAULT = new BrokerError('invariant', 'command refused: expected no fau
 
 /** What the system refused to do with a file that somebody named: not ours to mend. */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'syscall' in error && 'path' in error && !isBrokerError(error)
+  return error instanceof Error && 'syscall' in error && !isBrokerError(error)
 }
 
 function systemRefusal(error: NodeJS.ErrnoException): BrokerError {
-  const sentence = `${error.path} refused: expected ${error.syscall} to be permitted and possible, got ${error.code}`
+  // A read of what is open already does not name its file: of a directory, for one.
+  const sentence = `${error.path ?? 'file'} refused: expected ${error.syscall} to be permitted and possible, got ${error.code}`
   return new BrokerError('storage', sentence, { outcome: 'not_started', cause: error })
 }
 

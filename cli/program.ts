@@ -18,9 +18,11 @@ import { initialise } from './init.js'
 import { acceptClock, showClock } from './clock.js'
 import { explainOperation } from './explain.js'
 import { reconcileOperation } from './reconcile.js'
+import { printOpenApi } from './openapi.js'
 import { cancelOperation, listOperations, showOperation, showOutcome } from './operation.js'
 import { refuseMisuse } from './misuse.js'
 import { asksForJson, type CommonOptions, fail } from './output.js'
+import { acceptLedgerClock, extendLedger, initialiseExecutor, showLedger } from './ledger.js'
 import { runLedgerSelftest } from './ledger-selftest.js'
 import { showReceipt } from './receipt-show.js'
 import { verifyReceipts } from './receipt.js'
@@ -166,6 +168,28 @@ function addClock(program: Command): void {
   command(clock, 'accept', 'sign that the wall clock is right as it is').action(acceptClock)
 }
 
+function addLedger(program: Command): void {
+  const ledger = program.command('ledger').description('the ledger of an executor that carries calls out')
+  const named = (usage: string, summary: string): Command =>
+    command(ledger, usage, summary).requiredOption('--executor <file>', 'whose it is, as the kernel pins it')
+  const signed = (usage: string, summary: string): Command =>
+    named(usage, summary).requiredOption('--key <file>', "the executor's private key")
+  command(ledger, 'init <dir>', 'make an executor: its key, its pin and its ledger, in a folder of its own')
+    .requiredOption('--id <text>', "what the kernel's configuration calls it")
+    .option('--capacity <n>', 'operations of the first segment, 1 to 64', '64')
+    .action(initialiseExecutor)
+  named('show <file>', 'judge it as a whole; how much room is left').action(showLedger)
+  signed('extend <file>', 'sign a segment more; all that stands stays')
+    .requiredOption('--by <n>', 'operations more, 1 to 64')
+    .action(extendLedger)
+  signed('accept-clock <file>', 'sign that the wall clock is right as it is').action(acceptLedgerClock)
+}
+
+function addSidecar(program: Command): void {
+  const sidecar = program.command('sidecar').description('the HTTP routes of caller delivery')
+  command(sidecar, 'openapi', 'print their OpenAPI description').action(printOpenApi)
+}
+
 function addRun(program: Command): void {
   command(
     program,
@@ -234,6 +258,8 @@ export function chio(json: boolean): Command {
   addStore(program)
   addReceipt(program)
   addAudit(program)
+  addLedger(program)
+  addSidecar(program)
   addSelftest(program)
   command(
     program.command('broker').description('figures for planning'),

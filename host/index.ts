@@ -6,7 +6,7 @@ export {
   type FinishedTool,
   resolveTool,
 } from '../cage/index.js'
-export { systemClock } from '../native/clock.js'
+export { bootIdentity, systemClock } from '../native/clock.js'
 export { BrokerError, type ErrorCode, isBrokerError } from '../protocol/errors.js'
 export { type SigningKey, signingKey } from '../protocol/keys.js'
 export { readKey } from '../system/key-file.js'

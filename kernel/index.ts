@@ -3,6 +3,7 @@
 export type { BrokerRecords, RetainedAttempt, Unanswered } from './settling/broker-records.js'
 export type { ToolCallSettings } from './calls/call-policy.js'
 export type { ToolCalls } from './calls/tool-calls.js'
+export { type ExpectedBounds, expectedInvocation } from './calls/expected-invocation.js'
 export { type KernelConfig, parseKernelConfig, readKernelConfig } from './config.js'
 export type { CallGuard, JudgedCall } from './calls/evaluate-call.js'
 export type { Kernel } from './kernel.js'

@@ -21,14 +21,18 @@ import { sha256Hex } from './digest.js'
 import { ProviderAttempt } from './dispatch-commit.js'
 import { BrokerError } from './errors.js'
 import { GuardEvidence } from './kernel-receipt.js'
-import { MAXIMUM_CALLER_CONTEXT_BYTES, MAXIMUM_INTEGER, MAXIMUM_KERNEL_CONTEXT_BYTES } from './limits.js'
+import {
+  MAXIMUM_CALL_GUARDS_COUNT,
+  MAXIMUM_CALLER_CONTEXT_BYTES,
+  MAXIMUM_INTEGER,
+  MAXIMUM_KERNEL_CONTEXT_BYTES,
+} from './limits.js'
 import { MonetaryAmount } from './scope.js'
 import { Count, UnixMs, UnixSeconds } from './unix-time.js'
 
 export const CALLER_CONTEXT_SCHEMA = 'chio.admission-caller-dispatch-context.v1'
 export const RETURN_CONTEXT_SCHEMA = 'chio.kernel-caller-return-context.v3'
 const WHAT = 'caller dispatch context'
-const MAXIMUM_EVIDENCE = 64
 
 /** What the kernel has to know again when the report comes, whatever has changed by then. */
 export const CallerReturnContext = object({
@@ -37,7 +41,7 @@ export const CallerReturnContext = object({
   cost_bound: nullable(MonetaryAmount),
   executor: CallerExecutor,
   frozen_at_unix_ms: UnixMs,
-  guard_evidence: array(GuardEvidence, { max: MAXIMUM_EVIDENCE }),
+  guard_evidence: array(GuardEvidence, { max: MAXIMUM_CALL_GUARDS_COUNT }),
   invocation_context_digest: digest(),
   matched_grant_index: Count,
   schema: literal(RETURN_CONTEXT_SCHEMA),

@@ -189,7 +189,11 @@ export const ERROR_CODES = {
     1,
     'use the installation where it was made, with --state; or make another one: chio init',
   ),
-  store_missing: row(null, 1, 'provision the store once: chio init'),
+  store_missing: row(
+    null,
+    1,
+    "a daemon's store is provisioned once: chio init; an executor's ledger is never made anew: restore it, nothing else knows what was done",
+  ),
   store_replaced: row(
     null,
     1,

@@ -127,6 +127,8 @@ export const MAXIMUM_CONSTRAINT_BYTES = 4_096
 export const MAXIMUM_CONSTRAINT_VALUES_COUNT = 256
 /** Links from the root to the token; every one costs a verification and a stored ancestor. */
 export const MAXIMUM_DELEGATION_DEPTH = 16
+/** What the guards before one call say; each is asked at every judgement and repeated in its receipts. */
+export const MAXIMUM_CALL_GUARDS_COUNT = 64
 /** The wire counts invocations in 32 bits. */
 export const MAXIMUM_INVOCATIONS_COUNT = 0xffff_ffff
 /** A currency on the wire. */

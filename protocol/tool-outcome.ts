@@ -19,13 +19,17 @@ import {
 import { ProviderAttempt, StoreFence } from './dispatch-commit.js'
 import { sha256Hex } from './digest.js'
 import { GuardEvidence } from './kernel-receipt.js'
-import { MAXIMUM_INTEGER, MAXIMUM_TOOL_OUTCOME_BYTES, MAXIMUM_TOOL_OUTPUT_BYTES } from './limits.js'
+import {
+  MAXIMUM_CALL_GUARDS_COUNT,
+  MAXIMUM_INTEGER,
+  MAXIMUM_TOOL_OUTCOME_BYTES,
+  MAXIMUM_TOOL_OUTPUT_BYTES,
+} from './limits.js'
 import { MonetaryAmount } from './scope.js'
 import { Count, UnixMs } from './unix-time.js'
 
 export const RAW_OUTCOME_SCHEMA = 'chio.raw-invocation-outcome.v1'
 export const TOOL_OUTCOME_SCHEMA = 'chio.tool-outcome.v1'
-const MAXIMUM_EVIDENCE = 64
 const positive = integer({ min: 1, max: MAXIMUM_INTEGER })
 const URI_PREFIX = 'sha256:'
 
@@ -49,7 +53,7 @@ export const RawInvocationOutcome = object({
   matched_grant_index: Count,
   operation_id: digest(),
   output: ToolOutput,
-  pre_invocation_guard_evidence: array(GuardEvidence, { max: MAXIMUM_EVIDENCE }),
+  pre_invocation_guard_evidence: array(GuardEvidence, { max: MAXIMUM_CALL_GUARDS_COUNT }),
   provider_attempt: ProviderAttempt,
   receipt_metadata_snapshot: nullable(json({ maxBytes: MAXIMUM_TOOL_OUTPUT_BYTES })),
   reported_cost: nullable(MonetaryAmount),

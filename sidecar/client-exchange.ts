@@ -1,11 +1,19 @@
 // Owns one HTTP exchange with a sidecar: one connection, one request, one whole reply or the word that it was lost.
-// Must never: send anything twice, follow a redirect, go beyond this machine, or take half a reply for one.
+// Must never: send a byte to a socket that is not its pinned owner's, send anything twice, follow a redirect, go beyond
+// this machine, or take half a reply for one.
 // Source: node:http; a reset after the last byte was sent says nothing of what the other side did.
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { Socket } from 'node:net'
+import type { Clock } from '../protocol/clock.js'
 import { MAXIMUM_TOOL_OUTCOME_BYTES } from '../protocol/limits.js'
+import { connectPinned, type ServerPins } from '../system/connect.js'
+import { whenPassed } from '../system/deadline.js'
 
-/** A Unix socket's path, or `http://127.0.0.1:PORT` or `http://[::1]:PORT`. */
-export type SidecarAddress = { readonly path: string } | { readonly url: string }
+/**
+ * A Unix socket's path with the uid that serves there, this process's own unless said; or `http://127.0.0.1:PORT` or
+ * `http://[::1]:PORT`, where nothing tells who serves.
+ */
+export type SidecarAddress = { readonly path: string; readonly ownerUid?: number } | { readonly url: string }
 
 /** An output at its limit with receipt and words around it, four times. */
 const MAXIMUM_REPLY_BYTES = MAXIMUM_TOOL_OUTCOME_BYTES
@@ -22,15 +30,20 @@ export type Exchange =
   | { readonly kind: 'lost'; readonly reason: string }
   | { readonly kind: 'unreached'; readonly reason: string }
 
-export interface Target {
-  readonly socketPath?: string
-  readonly host?: string
-  readonly port?: number
+export type Target = ServerPins | { readonly host: string; readonly port: number }
+
+/** How long one whole exchange may take. */
+export interface Patience {
+  readonly clock: Clock
+  readonly deadlineBootNs: bigint
 }
 
 /** @throws RangeError for an address beyond the loopback interface: the token would leave this machine in the clear. */
 export function targetOf(address: SidecarAddress): Target {
-  if ('path' in address) return { socketPath: address.path }
+  if ('path' in address) {
+    const { ownerUid = process.geteuid?.() ?? 0, path } = address
+    return { ownerUid, path, socketGid: null }
+  }
   const { hostname, pathname, port, protocol, search } = new URL(address.url)
   const isLoopback = protocol === 'http:' && ['127.0.0.1', '[::1]'].includes(hostname)
   if (!isLoopback || pathname !== '/' || search !== '') {
@@ -39,20 +52,34 @@ export function targetOf(address: SidecarAddress): Target {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 80 : Number(port) }
 }
 
-/** Sends once and waits for the whole reply, at most so long. Never rejects. */
-export function exchange(target: Target, sent: Sent, timeoutMs: number): Promise<Exchange> {
+/**
+ * Sends once and waits for the whole reply.
+ * @throws BrokerError `custody`, `peer_mismatch` or `sidecar_unavailable`, with nothing sent.
+ */
+export async function exchange(target: Target, sent: Sent, patience: Patience): Promise<Exchange> {
+  if (!('path' in target)) return ask({ ...target, agent: false }, sent, patience)
+  const descriptor = await connectPinned({ ...target, ...patience, unavailable: 'sidecar_unavailable' })
+  const socket = new Socket({ fd: descriptor, readable: true, writable: true })
+  return ask({ createConnection: () => socket }, sent, patience)
+}
+
+/** With an agent, even the one that `false` makes, node:http would not ask for the connection here. */
+type Route =
+  | { readonly agent: false; readonly host: string; readonly port: number }
+  | { readonly createConnection: () => Socket }
+
+function ask(route: Route, sent: Sent, { clock, deadlineBootNs }: Patience): Promise<Exchange> {
   return new Promise(resolve => {
-    let isConnected = false
+    let isConnected = 'createConnection' in route
     const asked = request({
-      ...target,
-      agent: false,
+      ...route,
       headers: fieldsOf(sent),
       method: 'POST',
       path: sent.path,
     })
-    const patience = setTimeout(() => asked.destroy(new Error('no reply in time')), timeoutMs)
+    const stopWaiting = whenPassed(clock, deadlineBootNs, () => asked.destroy(new Error('no reply in time')))
     const end = (result: Exchange): void => {
-      clearTimeout(patience)
+      stopWaiting()
       resolve(result)
       asked.destroy()
     }

@@ -17,11 +17,13 @@ import {
 } from '../protocol/caller-http.js'
 import type { CallerReport } from '../protocol/caller-report.js'
 import type { CapabilityToken } from '../protocol/capability-token.js'
+import type { Clock } from '../protocol/clock.js'
 import { type Codec, encode, object, text } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import type { SignedExecutionNonce } from '../protocol/execution-nonce.js'
 import type { JsonValue } from '../protocol/json.js'
 import type { CallCredentials } from '../protocol/tool-call-rpc.js'
+import { deadlineAfter } from '../system/deadline.js'
 import { type CallerRecovery, SidecarRefusal, UnsettledReply } from './client-errors.js'
 import { exchange, type SidecarAddress, type Target, targetOf } from './client-exchange.js'
 
@@ -89,24 +91,30 @@ const STEPS = {
   } satisfies Step<ReportBody, ReportReply>,
 }
 
+export interface SidecarClientOptions {
+  readonly clock: Clock
+  /** For one whole exchange, 30,000 unless said. */
+  readonly timeoutMs?: number
+}
+
 /** A client of one sidecar. It keeps nothing but the address. */
 export class SidecarClient {
   readonly #target: Target
+  readonly #clock: Clock
   readonly #timeoutMs: number
 
-  /** @param timeoutMs for one whole exchange. @throws RangeError for an address that is not of this machine. */
-  constructor(
-    address: SidecarAddress,
-    { timeoutMs = DEFAULT_TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
-  ) {
+  /** @throws RangeError for an address that is not of this machine. */
+  constructor(address: SidecarAddress, { clock, timeoutMs = DEFAULT_TIMEOUT_MS }: SidecarClientOptions) {
     this.#target = targetOf(address)
+    this.#clock = clock
     this.#timeoutMs = timeoutMs
   }
 
   /**
    * Reserves a call. `reserved` carries the nonce for a start and authorizes nothing; `deny` carries its receipt,
    * `pending_approval` the operation that people were asked about.
-   * @throws UnsettledReply, SidecarRefusal; BrokerError `sidecar_unavailable` where nothing was asked.
+   * @throws UnsettledReply, SidecarRefusal; BrokerError `sidecar_unavailable`, `custody` or `peer_mismatch` where
+   * nothing was asked.
    */
   evaluateToolCall(call: EvaluateCall): Promise<EvaluateReply> {
     const { capability, others, parameters, requestId, toolName, toolServer } = call
@@ -148,7 +156,8 @@ export class SidecarClient {
   ): Promise<R> {
     const path = CALLER_PATHS[recovery.step]
     const sent = { body: encode(step.body, body), controlToken, path }
-    const result = await exchange(this.#target, sent, this.#timeoutMs)
+    const deadlineBootNs = deadlineAfter(this.#clock, this.#timeoutMs)
+    const result = await exchange(this.#target, sent, { clock: this.#clock, deadlineBootNs })
     if (result.kind === 'unreached') throw unreached(recovery, result.reason)
     if (result.kind === 'lost') throw lost(recovery, result.reason)
     return replyOf(step, result, recovery)

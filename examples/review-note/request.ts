@@ -3,7 +3,7 @@
 // Must never: be replaced by a request with another text.
 // Source: "retains the complete request, then asks the kernel to reserve it"; the expected invocation of the executor.
 import { mkdirSync } from 'node:fs'
-import { bindCall } from '../../kernel/calls/tool-call-terms.js'
+import { expectedInvocation } from '../../kernel/calls/expected-invocation.js'
 import { type CallerExecutor, CallerInvocation } from '../../protocol/caller-authorization.js'
 import { CapabilityToken } from '../../protocol/capability-token.js'
 import { canonicalBytes } from '../../protocol/canonical.js'
@@ -47,7 +47,7 @@ export async function retainRequest(
   mkdirSync(files.folder, { mode: PRIVATE_FOLDER, recursive: true })
   await syncFolder(place.requests)
   await retain.once(files.request, ToolCallRequest, request)
-  const expected = expectedInvocation(request, executor)
+  const expected = expectedOf(request, executor)
   await retain.once(files.expected, CallerInvocation, expected)
   return { expected, request }
 }
@@ -71,22 +71,12 @@ export function noteOf({ params }: ToolCallRequest): string {
   return decode(NoteArguments, canonicalBytes(params), 'note arguments').note
 }
 
-function expectedInvocation(request: ToolCallRequest, executor: CallerExecutor): CallerInvocation {
-  const binding = bindCall(request, COORDINATOR, {
+function expectedOf(request: ToolCallRequest, executor: CallerExecutor): CallerInvocation {
+  return expectedInvocation(request, COORDINATOR, {
     effectClass: 'side_effecting',
     executor,
     requiredApprovals: 0,
   })
-  return {
-    capability_digest: binding.authorization_capability_hash,
-    capability_id: binding.capability_id,
-    operation_id: binding.operation_id,
-    parameters_digest: valueHash(request.params),
-    request_binding_hash: binding.request_binding.request_binding_hash,
-    request_id: binding.request_id,
-    server_id: request.server_id,
-    tool_name: request.tool,
-  }
 }
 
 function otherText({ key, request }: RequestFiles): BrokerError {

@@ -36,10 +36,11 @@ function shown(text: string): string {
 }
 
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'syscall' in error && 'path' in error && !isBrokerError(error)
+  return error instanceof Error && 'syscall' in error && !isBrokerError(error)
 }
 
 function systemRefusal(error: NodeJS.ErrnoException): BrokerError {
-  const sentence = `${error.path} refused: expected ${error.syscall} to be possible, got ${error.code}`
+  // A read of what is open already does not name its file: of a directory, for one.
+  const sentence = `${error.path ?? 'file'} refused: expected ${error.syscall} to be possible, got ${error.code}`
   return new BrokerError('storage', sentence, { cause: error, outcome: 'not_started' })
 }

@@ -4,6 +4,7 @@
 import type { CallerExecutor } from '../../protocol/caller-authorization.js'
 import { BrokerError } from '../../protocol/errors.js'
 import type { PublicKey } from '../../protocol/keys.js'
+import { MAXIMUM_CALL_GUARDS_COUNT } from '../../protocol/limits.js'
 import { signProposal } from '../../protocol/threshold-proposal.js'
 import { pinnedExecutor } from '../delivery/caller-pin.js'
 import type { ConfiguredTool } from './call-config.js'
@@ -24,14 +25,14 @@ export interface ToolCallSettings {
   readonly guards?: readonly CallGuard[]
 }
 
-/** @throws BrokerError `invalid_configuration` for a tool that is registered twice. */
+/** @throws BrokerError `invalid_configuration` for a tool that is registered twice, or has more guards than a call may. */
 export function callPolicyOf(
   { config, keys }: Pick<KernelParts, 'config' | 'keys'>,
   { guards = [], issuers = [], targets }: ToolCallSettings = { targets: [] },
   executor: CallerExecutor | null = pinnedExecutor(config),
 ): CallPolicy {
   const configured = config.toolCalls ?? { issuers: [], tools: [] }
-  const tools = knownTools([...configured.tools, ...targets])
+  const tools = knownTools([...configured.tools, ...targets], guards.length)
   return {
     approvals: {
       pins: { approvers: config.approvers, policyAuthority: keys.kernel.publicKey },
@@ -48,7 +49,10 @@ export function callPolicyOf(
   }
 }
 
-function knownTools(registered: readonly RegisteredTool[]): ReadonlyMap<string, KnownTool> {
+function knownTools(
+  registered: readonly RegisteredTool[],
+  commonGuardsCount: number,
+): ReadonlyMap<string, KnownTool> {
   const tools = new Map<string, KnownTool>()
   for (const {
     effectClass = 'side_effecting',
@@ -60,9 +64,13 @@ function knownTools(registered: readonly RegisteredTool[]): ReadonlyMap<string, 
   } of registered) {
     const name = nameOf(serverId, toolName)
     if (tools.has(name)) twice(serverId, toolName)
+    const own = argumentGuardsOf({ guards })
+    if (own.length + commonGuardsCount > MAXIMUM_CALL_GUARDS_COUNT) {
+      tooMany(`${toolName} on ${serverId}`, own.length + commonGuardsCount)
+    }
     tools.set(name, {
       effectClass,
-      guards: argumentGuardsOf({ guards }),
+      guards: own,
       outputGuards: outputGuardsOf({ outputSchema }),
       requiredApprovals,
     })
@@ -78,5 +86,13 @@ function twice(serverId: string, toolName: string): never {
   throw new BrokerError(
     'invalid_configuration',
     `tool ${toolName} on ${serverId} refused: expected it registered once, got it twice`,
+  )
+}
+
+/** Such a call would be denied at its start only, when its record has no room for what they all said. */
+function tooMany(tool: string, count: number): never {
+  throw new BrokerError(
+    'invalid_configuration',
+    `tool ${tool} refused: expected at most ${MAXIMUM_CALL_GUARDS_COUNT} guards over a call of it, got ${count}`,
   )
 }

@@ -1,7 +1,7 @@
 /*
- * The addon's state for one JavaScript environment, and its end: at teardown every thread is woken and joined
- * before Node frees what the threads would report to. Never keeps a process alive without a running operation.
- * Source: Node-API napi_set_instance_data, napi_add_env_cleanup_hook, thread-safe functions.
+ * The addon's state for one JavaScript environment, the threads that ended in it, and what keeps it alive.
+ * Never keeps a process alive without a running operation.
+ * Source: Node-API napi_set_instance_data, thread-safe functions; pthread_tryjoin_np(3).
  */
 #include "environment.h"
 
@@ -9,27 +9,11 @@
 #include <stdlib.h>
 
 #include "failure.h"
-#include "operation.h"
 
 static void free_environment(napi_env env, void *data, void *hint) {
   (void)env;
   (void)hint;
   free(data);
-}
-
-static void end_environment(void *data) {
-  join_operations(data);
-  join_retired(data, true);
-}
-
-static napi_status make_settle(napi_env env, struct environment *environment) {
-  napi_value name;
-  napi_status status = napi_create_string_utf8(env, "chio-operation", NAPI_AUTO_LENGTH, &name);
-  if (status != napi_ok) return status;
-  status = napi_create_threadsafe_function(env, NULL, NULL, name, 0, 1, NULL, NULL, NULL, settle_operation,
-                                           &environment->settle);
-  if (status != napi_ok) return status;
-  return napi_unref_threadsafe_function(env, environment->settle);
 }
 
 bool make_environment(napi_env env) {
@@ -40,9 +24,7 @@ bool make_environment(napi_env env) {
     free(environment);
     return false;
   }
-  /* Hooks run last in, first out: ours comes before the one that Node adds for the thread-safe function. */
-  return make_settle(env, environment) == napi_ok &&
-         napi_add_env_cleanup_hook(env, end_environment, environment) == napi_ok;
+  return true;
 }
 
 struct environment *environment_of(napi_env env) {
@@ -62,12 +44,6 @@ bool hold_environment(napi_env env, struct environment *environment) {
 void leave_environment(napi_env env, struct environment *environment) {
   environment->running--;
   if (environment->running == 0) (void)napi_unref_threadsafe_function(env, environment->settle);
-}
-
-void forget_operation(struct operation *operation) {
-  struct operation **link = &operation->environment->operations;
-  while (*link != NULL && *link != operation) link = &(*link)->next;
-  if (*link == operation) *link = operation->next;
 }
 
 void join_retired(struct environment *environment, bool wait) {

@@ -30,14 +30,9 @@ struct environment *environment_of(napi_env env);
 /* Counts a running operation in and out: the environment stays alive only while one runs. */
 bool hold_environment(napi_env env, struct environment *environment);
 void leave_environment(napi_env env, struct environment *environment);
-void forget_operation(struct operation *operation);
 
 /* Joins what has ended; all of it when told to wait. */
 void join_retired(struct environment *environment, bool wait);
 void retire_thread(struct environment *environment, pthread_t thread);
-
-/* Given by operation.c. */
-void join_operations(struct environment *environment);
-void settle_operation(napi_env env, napi_value function, void *context, void *data);
 
 #endif

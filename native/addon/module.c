@@ -8,6 +8,7 @@
 #include "environment.h"
 #include "failure.h"
 #include "functions.h"
+#include "operation.h"
 
 static napi_value add_functions(napi_env env, napi_value exports) {
 #define FUNCTION_ROW(name, function) {name, NULL, function, NULL, NULL, NULL, napi_enumerable, NULL},
@@ -18,6 +19,6 @@ static napi_value add_functions(napi_env env, napi_value exports) {
 }
 
 NAPI_MODULE_INIT() {
-  if (!make_environment(env)) return throw_status(env);
+  if (!make_environment(env) || !accept_operations(env)) return throw_status(env);
   return add_functions(env, exports);
 }

@@ -1,5 +1,6 @@
 /*
- * Runs one blocking operation in one thread of its own, bounded in number, and settles its promise.
+ * Runs one blocking operation in one thread of its own, bounded in number, and settles its promise. At the end of
+ * the environment every thread is woken and joined before Node frees what the threads would report to.
  * Not libuv's pool: its four threads would all hang on four stalled peers. A thread costs some ten microseconds.
  * Attack: a peer that stalls must not hold the event loop, the process, or our descriptor longer than the deadline.
  * Source: Node-API thread-safe functions and cleanup hooks; eventfd(2), pthread_create(3).
@@ -137,7 +138,7 @@ void cancel_operations(napi_env env, int fd) {
   }
 }
 
-void join_operations(struct environment *environment) {
+static void join_operations(struct environment *environment) {
   for (struct operation *each = environment->operations; each != NULL; each = each->next) wake(each);
   for (struct operation *each = environment->operations; each != NULL; each = each->next) {
     (void)pthread_join(each->thread, NULL);
@@ -158,7 +159,13 @@ static void settle(napi_env env, struct operation *operation) {
   (void)napi_reject_deferred(env, operation->deferred, value);
 }
 
-void settle_operation(napi_env env, napi_value function, void *context, void *data) {
+static void forget_operation(struct operation *operation) {
+  struct operation **link = &operation->environment->operations;
+  while (*link != NULL && *link != operation) link = &(*link)->next;
+  if (*link == operation) *link = operation->next;
+}
+
+static void settle_operation(napi_env env, napi_value function, void *context, void *data) {
   struct operation *operation = data;
   (void)function;
   (void)context;
@@ -171,4 +178,21 @@ void settle_operation(napi_env env, napi_value function, void *context, void *da
     settle(env, operation);
   }
   release_operation(operation);
+}
+
+static void end_operations(void *data) {
+  join_operations(data);
+  join_retired(data, true);
+}
+
+bool accept_operations(napi_env env) {
+  struct environment *environment = environment_of(env);
+  napi_value name;
+  if (environment == NULL) return false;
+  if (napi_create_string_utf8(env, "chio-operation", NAPI_AUTO_LENGTH, &name) != napi_ok) return false;
+  /* Hooks run last in, first out: ours comes before the one that Node adds for the thread-safe function. */
+  return napi_create_threadsafe_function(env, NULL, NULL, name, 0, 1, NULL, NULL, NULL, settle_operation,
+                                         &environment->settle) == napi_ok &&
+         napi_unref_threadsafe_function(env, environment->settle) == napi_ok &&
+         napi_add_env_cleanup_hook(env, end_operations, environment) == napi_ok;
 }

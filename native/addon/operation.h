@@ -43,6 +43,8 @@ struct operation {
   struct received received;
 };
 
+/* Once for an environment: where ended operations report, and their end with it. false = no exception pending. */
+bool accept_operations(napi_env env);
 /* Throws and returns NULL, or returns the zeroed operation; release_operation when it is never started. */
 struct operation *new_operation(napi_env env);
 void release_operation(struct operation *operation);

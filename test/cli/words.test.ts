@@ -1,6 +1,6 @@
 // What an operator writes and what a command says back: spans, headers, bodies, secrets; and foreign text, which a
 // terminal must not obey.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -205,6 +205,20 @@ describe('a refusal', () => {
     const { text } = told(new BrokerError('conflict', 'held by \u001b[31mred'), false)
     expect(text).toContain('held by \\x1b[31mred')
     expect(text).not.toContain('    at ')
+  })
+
+  test('of the system, about a file that was opened already, is a sentence and no stack', () => {
+    const said = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+    let refused: unknown
+    try {
+      readFileSync(folder)
+    } catch (error) {
+      refused = error
+    }
+    fail(refused, false)
+    expect(said.mock.calls.flat().join('\n')).toMatch(
+      /^chio: file refused: expected read to be permitted and possible, got EISDIR\n/,
+    )
   })
 
   test('that nobody foresaw keeps its stack and is 1', () => {

@@ -51,6 +51,8 @@ async function refused(at: ReviewNote, act: () => Promise<unknown>, code: string
   return message
 }
 
+const inPackage = (...path: readonly string[]): string => join(packageRoot(), ...path)
+
 describe('review-note', () => {
   let world: ReviewNote
   beforeAll(async () => {
@@ -90,6 +92,24 @@ describe('review-note', () => {
     await refused(world, () => world.authorize('t3-1', 'another'), 'request_binding_mismatch')
     expect(world.run('init')).toMatchObject({ status: 1, stdout: '' })
     expect(await codeOf(world.authorize('..', 'a'))).toBe('usage')
+  })
+
+  test('takes a folder in the place of a note with a sentence, and leaves nothing of the operation', () => {
+    const args = [
+      inPackage('dist', 'bin', 'review-note.js'),
+      'authorize',
+      world.folder,
+      '--operation',
+      'folder',
+    ]
+    const told = spawnSync(process.execPath, [...args, '--state', world.act.place.state], {
+      encoding: 'utf8',
+    })
+    expect(told.stderr).toMatch(
+      /^review-note: file refused: expected read to be possible, got EISDIR\n.*code storage/,
+    )
+    expect(told.status).toBe(1)
+    expect(existsSync(world.files('folder').request)).toBe(false)
   })
 
   test('refuses to execute what is not authorized, and to report what is not executed', async () => {
@@ -233,8 +253,6 @@ describe('a grant that is larger than the ledger', () => {
     expect(world.lines()).toHaveLength(4)
   })
 })
-
-const inPackage = (...path: readonly string[]): string => join(packageRoot(), ...path)
 
 test.each(CRASH_BOUNDARIES)(
   'killed at $boundary, at most one note is appended, none is invented, and it ends as $end',

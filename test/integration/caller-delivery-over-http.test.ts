@@ -35,7 +35,7 @@ const serve = async (): Promise<void> => {
     listen: { path: socketPath() },
     log: event => kernel.events.push(event),
   })
-  client = new SidecarClient(sidecar.listen as { path: string })
+  client = new SidecarClient(sidecar.listen as { path: string }, { clock: systemClock })
 }
 /** The process that holds the kernel ends, and another one takes the store over. */
 async function restart(given: TestKernelOptions = options): Promise<void> {

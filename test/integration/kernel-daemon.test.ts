@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { kernelConfig, clientOf, makeKernelFolder, seed } from '../support/kernel.js'
+import { systemClock } from '../../native/clock.js'
 import { packageRoot } from '../../native/paths.js'
 import { signingKey } from '../../protocol/keys.js'
 import { SidecarClient } from '../../sidecar/client.js'
@@ -199,7 +200,7 @@ describe('the caller routes of chio-kerneld', () => {
     await configure()
     const daemon = serve()
     await daemon.said('sidecar_ready')
-    const client = new SidecarClient(listen())
+    const client = new SidecarClient(listen(), { clock: systemClock })
     const keys = { issuer: signingKey(readFileSync(keyPath('issuer'))) }
     const call = callUnder(tokenOf({ caller: people.caller, keys }))
     const { capability_token: capability, id: requestId, params: parameters } = call

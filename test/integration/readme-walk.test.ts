@@ -1,11 +1,10 @@
 // Walks the README as a reader would: every block that is marked, in its order, as an ordinary user; and compiles
 // and runs its TypeScript program.
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { packageRoot } from '../../native/paths.js'
+import { compiledProgram } from '../support/documents/compiled-program.js'
 import { type Fence, parsePage } from '../support/documents/markdown.js'
 import { Walk } from '../support/documents/walk.js'
 
@@ -77,7 +76,7 @@ describe('the walk of the README', { timeout: 120_000 }, () => {
     const more = await walk.run(
       'chio capability issue --credential tracker --url https://api.example.com/issues --method POST',
     )
-    walk.write('program.mjs', compiled(fenceOf('compiled').text))
+    walk.write('program.mjs', compiledProgram(fenceOf('compiled').text))
     const { code, output } = await walk.run(`node program.mjs '${walk.state}' '${more.output.trim()}'`)
     expect(output.trim()).toBe('201')
     expect(code).toBe(0)
@@ -92,28 +91,3 @@ describe('the walk of the README', { timeout: 120_000 }, () => {
     expect(await walk.run(fenceOf('walk: run').text)).toMatchObject({ code: 1 })
   })
 })
-
-/** Compiles a program under the strictness of this project, against the declarations of the package. */
-function compiled(text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'chio-program-'))
-  const modules = join(packageRoot(), 'node_modules')
-  try {
-    const configuration = {
-      extends: join(packageRoot(), 'tsconfig.json'),
-      compilerOptions: { noEmit: false, typeRoots: [join(modules, '@types')] },
-      files: ['program.mts'],
-      include: [],
-      exclude: [],
-    }
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(configuration))
-    writeFileSync(join(folder, 'program.mts'), text)
-    mkdirSync(join(folder, 'node_modules'))
-    symlinkSync(packageRoot(), join(folder, 'node_modules', 'chio-broker'))
-    execFileSync(process.execPath, [join(modules, 'typescript', 'bin', 'tsc'), '-p', folder], {
-      stdio: 'pipe',
-    })
-    return readFileSync(join(folder, 'program.mjs'), 'utf8')
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}

@@ -1,8 +1,10 @@
 // The client of the sidecar: three steps over either address; what it refuses of a reply; what it says when one is lost.
+import { chmodSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTcpServer, type Server as TcpServer, type Socket } from 'node:net'
 import { inspect } from 'node:util'
 import { afterEach, describe, expect, test } from 'vitest'
+import { systemClock as clock } from '../../native/clock.js'
 import type { CapabilityToken } from '../../protocol/capability-token.js'
 import { SidecarClient, SidecarRefusal, UnsettledReply } from '../../sidecar/client.js'
 import {
@@ -44,7 +46,7 @@ async function served(
     'path' in listen
       ? listen
       : { url: `http://${listen.host === '::1' ? '[::1]' : listen.host}:${listen.port}` }
-  return { client: new SidecarClient(address), kernel, sidecar }
+  return { client: new SidecarClient(address, { clock }), kernel, sidecar }
 }
 
 describe.each([
@@ -103,11 +105,12 @@ describe('a refusal of the sidecar', () => {
 async function answering(answer: RequestListener): Promise<SidecarClient> {
   const path = socketPath()
   await listening(createServer(answer), path)
-  return new SidecarClient({ path })
+  return new SidecarClient({ path }, { clock })
 }
 
 async function listening(server: Server | TcpServer, path: string): Promise<void> {
   await new Promise<void>(resolve => server.listen(path, resolve))
+  chmodSync(path, 0o600)
   ends.push(() => new Promise<void>(resolve => server.close(() => resolve())))
 }
 
@@ -205,7 +208,7 @@ describe('a lost reply', () => {
         socket.once('data', () => end(socket))
       })
       await listening(server, path)
-      const lost = await unsettled(new SidecarClient({ path }).reportMediatedExecution(reported))
+      const lost = await unsettled(new SidecarClient({ path }, { clock }).reportMediatedExecution(reported))
       expect(lost).toMatchObject({ code: 'reply_lost', outcome: 'unknown' })
       expect(lost.recovery).toEqual({
         authorization,
@@ -224,7 +227,7 @@ describe('a lost reply', () => {
       createTcpServer(socket => socket.on('error', () => {}).resume()),
       path,
     )
-    const client = new SidecarClient({ path }, { timeoutMs: 50 })
+    const client = new SidecarClient({ path }, { clock, timeoutMs: 50 })
     await expect(client.evaluateToolCall(evaluate)).rejects.toMatchObject({
       code: 'reply_lost',
       recovery: { executionNonce: null, requestId, step: 'evaluate' },
@@ -241,7 +244,7 @@ describe('a lost reply', () => {
 })
 
 test('where nobody listens nothing was asked', async () => {
-  const client = new SidecarClient({ path: socketPath() })
+  const client = new SidecarClient({ path: socketPath() }, { clock })
   await expect(client.startMediatedExecution(start)).rejects.toMatchObject({
     code: 'sidecar_unavailable',
     outcome: 'not_started',
@@ -256,11 +259,11 @@ test.each([
   'http://127.0.0.2:1',
   'http://127.0.0.1.example:1',
 ])('the address %s is refused: the token would leave this machine', url => {
-  expect(() => new SidecarClient({ url })).toThrow(RangeError)
+  expect(() => new SidecarClient({ url }, { clock })).toThrow(RangeError)
 })
 
 test('what is no token is refused before anything is sent', () => {
-  const client = new SidecarClient({ path: socketPath() })
+  const client = new SidecarClient({ path: socketPath() }, { clock })
   for (const controlToken of ['', 'a b', 'a\r\nx: y', 'x'.repeat(513)]) {
     expect(() => client.startMediatedExecution({ ...start, controlToken })).toThrow(TypeError)
   }

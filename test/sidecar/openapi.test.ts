@@ -1,6 +1,9 @@
 // The description of the routes against what they really answer, and against what they refuse to read.
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { packageRoot } from '../../native/paths.js'
 import type { DocumentSchema } from '../../protocol/codec.js'
 import type { JsonValue } from '../../protocol/json.js'
 import { OPENAPI_PATH, openApiDocument } from '../../sidecar/openapi.js'
@@ -123,4 +126,10 @@ test('the description is served to whoever can connect, and only read', async ()
     openapi: '3.1.0',
     paths: { '/v1/caller/start': { post: { security: [{ control: [] }] } } },
   })
+})
+
+test('the command line prints the same description, for whoever has nothing that serves it', () => {
+  const program = join(packageRoot(), 'dist', 'bin', 'chio.js')
+  const printed = execFileSync(process.execPath, [program, 'sidecar', 'openapi'], { encoding: 'utf8' })
+  expect(JSON.parse(printed)).toEqual(openApiDocument())
 })

@@ -109,9 +109,26 @@ test('tokens of a configured issuer are believed, and those of a stranger are no
   expect(await preflight(kernel, callUnder(strange))).toMatchObject({ check: 'token', verdict: 'deny' })
 })
 
+const people = { administrator: signingKey(seed()), broker: signingKey(seed()), caller: signingKey(seed()) }
+const parts = { config: kernelConfig('/state', { ...people, configuredCalls }), keys: makeKernelKeys() }
+
+test('more guards than a call has room for are refused with the settings, not at a call', () => {
+  const targets = [{ serverId: 'files', toolName: 'read' }]
+  const guarded = (count: number) => () =>
+    callPolicyOf(
+      { ...parts, config: { ...parts.config, toolCalls: null } },
+      {
+        guards: Array.from({ length: count }, (_, at) => ({ name: `guard_${at}`, judge: () => null })),
+        targets,
+      },
+    )
+  expect(guarded(64)).not.toThrow()
+  expect(guarded(65)).toThrow(
+    /tool read on files refused: expected at most 64 guards over a call of it, got 65/,
+  )
+})
+
 test('a tool of the configuration is not registered by an embedding too', () => {
-  const people = { administrator: signingKey(seed()), broker: signingKey(seed()), caller: signingKey(seed()) }
-  const parts = { config: kernelConfig('/state', { ...people, configuredCalls }), keys: makeKernelKeys() }
   expect(() => callPolicyOf(parts, { targets: [{ serverId: 'notes', toolName: 'append' }] })).toThrow(
     /tool append on notes refused: expected it registered once, got it twice/,
   )

@@ -55,8 +55,12 @@ export class Walk {
     return walk
   }
 
+  get home(): string {
+    return join(this.#place, 'home')
+  }
+
   get state(): string {
-    return join(this.#place, 'home', '.local', 'state', 'chio')
+    return join(this.home, '.local', 'state', 'chio')
   }
 
   /** Puts a file where the commands run. */
