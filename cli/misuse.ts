@@ -4,6 +4,7 @@
 import type { Command, CommanderError } from 'commander'
 import { BrokerError } from '../protocol/errors.js'
 import { jsonLine } from './output.js'
+import { say, sayRaw } from './standard-output.js'
 
 /** What each of commander's refusals comes to, from the names that it quotes. */
 const TERMS: Readonly<Record<string, (quoted: readonly string[], message: string) => string>> = {
@@ -22,9 +23,9 @@ const TERMS: Readonly<Record<string, (quoted: readonly string[], message: string
 export function refuseMisuse(program: Command, json: boolean): void {
   for (const command of [program, ...program.commands]) {
     if (command !== program) refuseMisuse(command, json)
-    command.configureOutput({ outputError: () => undefined, ...(json ? silence : {}) })
+    command.configureOutput({ outputError: () => undefined, ...(json ? silence : { writeOut: sayRaw }) })
     command.exitOverride(error => {
-      if (json && error.exitCode === 0) console.log(jsonLine(askedDocument(command, error)))
+      if (json && error.exitCode === 0) say(jsonLine(askedDocument(command, error)))
       const wasShown = error.exitCode === 0 || (error.code === 'commander.help' && !json)
       throw wasShown ? error : misuseOf(command, error)
     })

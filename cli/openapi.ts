@@ -2,8 +2,9 @@
 // Made of the codecs that read and write the documents, the same as GET /v1/openapi.json.
 import { openApiDocument } from '../sidecar/openapi.js'
 import { type CommonOptions, jsonLine } from './output.js'
+import { say } from './standard-output.js'
 
 export function printOpenApi(options: CommonOptions): void {
   const document = openApiDocument()
-  console.log(options.json === true ? jsonLine(document) : JSON.stringify(document, null, 2))
+  say(options.json === true ? jsonLine(document) : JSON.stringify(document, null, 2))
 }

@@ -4,6 +4,7 @@ import { escapeForTerminal } from '../cage/index.js'
 import { exitCodeOfError } from '../host/exit-codes.js'
 import { ERROR_CODES } from '../protocol/error-codes.js'
 import { BrokerError, errorDocument, isBrokerError } from '../protocol/errors.js'
+import { say } from './standard-output.js'
 
 /** Whether a command line asks for JSON. What stands after `--` is a tool's own. */
 export function asksForJson(argv: readonly string[]): boolean {
@@ -23,7 +24,7 @@ export function print(
   document: { readonly schema: string; readonly [member: string]: unknown },
   lines: readonly string[],
 ): void {
-  console.log(options.json === true ? jsonLine(document) : lines.map(visible).join('\n'))
+  say(options.json === true ? jsonLine(document) : lines.map(visible).join('\n'))
 }
 
 /** What JSON itself leaves unescaped and a terminal may obey: C1 controls, marks that reorder or hide text. */

@@ -28,6 +28,7 @@ import { showReceipt } from './receipt-show.js'
 import { verifyReceipts } from './receipt.js'
 import { runTool } from './run.js'
 import { runAllSelftests, runSelftest } from './selftest.js'
+import { watchStandardOutput } from './standard-output.js'
 import { installService } from './service.js'
 import { showStatus } from './status.js'
 import { adopt } from './store-adoption.js'
@@ -275,6 +276,7 @@ export function chio(json: boolean): Command {
 /** Runs the command that the arguments name, and sets the exit code. */
 export async function runProgram(argv: readonly string[]): Promise<void> {
   const json = asksForJson(argv)
+  watchStandardOutput()
   try {
     startupHygiene({ environment: {} })
     await chio(json).parseAsync([...argv])

@@ -33,6 +33,8 @@ export function warmTrust(): void {
 /** A fault that we found ourselves; Node's own have a code. */
 export class CertificateFault extends Error {}
 
+const WITHOUT_COMMON_NAME = {} as PeerCertificate['subject']
+
 /**
  * Judges a certificate against the signed host. A common name never counts.
  * @returns undefined when it matches, otherwise the fault.
@@ -41,7 +43,8 @@ export function judgeCertificate(host: string, certificate: PeerCertificate): Er
   if (certificate.subjectaltname === undefined || certificate.subjectaltname === '') {
     return new CertificateFault('a certificate without a subjectAltName')
   }
-  return matchesHost(host, certificate)
+  // Beside names of other kinds only, Node would fall back to the common name: it gets none to see.
+  return matchesHost(host, { ...certificate, subject: WITHOUT_COMMON_NAME })
 }
 
 function contextOf(ca: string[]): SecureContext {

@@ -106,6 +106,16 @@ describe('a connection is refused, and nothing is sent, for', () => {
       () => leafOf([], { commonName: 'provider.test' }),
       /a certificate without a subjectAltName in the TLS handshake/,
     ],
+    [
+      'the host as common name beside an address',
+      () => leafOf(['IP:127.0.0.1'], { commonName: 'provider.test' }),
+      /ERR_TLS_CERT_ALTNAME_INVALID/,
+    ],
+    [
+      'the host as common name beside a mail address',
+      () => leafOf(['email:a@provider.test'], { commonName: 'provider.test' }),
+      /ERR_TLS_CERT_ALTNAME_INVALID/,
+    ],
     ['an expired certificate', () => leafOf(['DNS:provider.test'], { days: -1 }), /CERT_HAS_EXPIRED/],
     ['a provider of HTTP/2 only', () => ({ ALPNProtocols: ['h2'] }), /TLS handshake/],
     [
