@@ -1,5 +1,14 @@
 // The signed head beside the kernel's store, on real files: what it names, what it rolls forward, what it refuses.
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  copyFileSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { logRefusal } from '../../../kernel/log/receipt-log.js'
@@ -161,6 +170,40 @@ describe('the signed head', () => {
     expect(sentence).toMatch(/expected the head of commit 3 or of the one before, got that of 1/)
     await open({ bootId: 'boot-2' })
     expect(named()).toMatchObject({ bootId: 'boot-2', commitIndex: 3 })
+  })
+})
+
+describe('a head that its disk does not take', () => {
+  /** The number at which this process has the head open. */
+  function headDescriptor(): number {
+    const found = readdirSync('/proc/self/fd').find(fd => {
+      try {
+        return readlinkSync(join('/proc/self/fd', fd)) === head
+      } catch {
+        return false
+      }
+    })
+    return Number(found)
+  }
+
+  test('keeps its commit and stops the next one, and the next owner rolls it forward', async () => {
+    await open()
+    await commit()
+    const descriptor = headDescriptor()
+    closeSync(descriptor)
+    expect(openSync('/dev/full', 'r+'), 'the lowest free number').toBe(descriptor)
+    await commit('the last one that was told')
+    expect(named()).toMatchObject({ commitIndex: 1, entries: 1 })
+    await expect(commit('never told')).rejects.toMatchObject({
+      code: 'storage',
+      message: expect.stringMatching(/store head .*kernel\.head.*ENOSPC/) as string,
+      outcome: 'not_started',
+    })
+    expect(tables?.receipts.entries()).toBe(2)
+    await open()
+    expect(named()).toMatchObject({ commitIndex: 2, entries: 2 })
+    await commit('told again')
+    expect(named()).toMatchObject({ commitIndex: 3, entries: 3 })
   })
 })
 
