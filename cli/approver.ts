@@ -1,12 +1,13 @@
 // Who approves, as commands name them: an id for people and the public key that counts; and the key itself, which enters
 // by a file, a descriptor or standard input and is wiped after one word.
 import { BrokerError } from '../protocol/errors.js'
-import { admitPublicKey, type SigningKey, signingKey } from '../protocol/keys.js'
+import { admitPublicKey, type SigningKey } from '../protocol/keys.js'
 import { KEY_BYTES, MAXIMUM_APPROVAL_IDENTIFIER_BYTES } from '../protocol/limits.js'
 import type { EligibleApprover } from '../protocol/threshold-proposal.js'
 import { readKey } from '../system/key-file.js'
 import { namedText } from './named-text.js'
 import { given } from './output.js'
+import { withWipedKey } from './wiped-key.js'
 
 export interface ApproverKeyOptions {
   readonly keyFile?: string
@@ -26,14 +27,7 @@ export async function withApproverKey<T>(
   options: ApproverKeyOptions,
   act: (key: SigningKey) => Promise<T>,
 ): Promise<T> {
-  const seed = await readSeed(options)
-  const key = signingKey(seed)
-  seed.fill(0)
-  try {
-    return await act(key)
-  } finally {
-    key.wipe()
-  }
+  return withWipedKey(await readSeed(options), act)
 }
 
 async function readSeed({ keyFd, keyFile }: ApproverKeyOptions): Promise<Uint8Array> {

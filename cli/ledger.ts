@@ -11,13 +11,14 @@ import { bootIdentity, systemClock } from '../native/clock.js'
 import { CallerExecutor } from '../protocol/caller-authorization.js'
 import { decode, encode } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
-import { type SigningKey, signingKey } from '../protocol/keys.js'
+import type { SigningKey } from '../protocol/keys.js'
 import { KEY_BYTES } from '../protocol/limits.js'
 import { readKey, writeKeyFile } from '../system/key-file.js'
 import { retainFileNow } from '../system/retained-file.js'
 import { readSmallFile } from './line-file.js'
 import { namedText } from './named-text.js'
 import { type CommonOptions, given, print } from './output.js'
+import { withWipedKey } from './wiped-key.js'
 
 const MAXIMUM_EXECUTOR_BYTES = 4_096
 const NEWLINE = 0x0a
@@ -49,8 +50,7 @@ export async function initialiseExecutor(folder: string, options: NewExecutorOpt
   const keyFile = join(directory, 'executor.key')
   const seed = randomBytes(KEY_BYTES)
   writeKeyFile(keyFile, seed)
-  seed.fill(0)
-  const executor = await withKey(keyFile, async key => {
+  const executor = await withWipedKey(seed, async key => {
     const pin = { executor_id: executorId, key_epoch: 1, public_key: key.publicKey }
     retainFileNow(
       join(directory, 'executor.json'),
@@ -121,15 +121,8 @@ function readExecutor(file: string): CallerExecutor {
   return decode(CallerExecutor, bytes.at(-1) === NEWLINE ? bytes.subarray(0, -1) : bytes, 'executor')
 }
 
-async function withKey<T>(file: string, act: (key: SigningKey) => Promise<T>): Promise<T> {
-  const seed = readKey({ file: resolve(file) }, 'executor key')
-  const key = signingKey(seed)
-  seed.fill(0)
-  try {
-    return await act(key)
-  } finally {
-    key.wipe()
-  }
+function withKey<T>(file: string, act: (key: SigningKey) => Promise<T>): Promise<T> {
+  return withWipedKey(readKey({ file: resolve(file) }, 'executor key'), act)
 }
 
 function segmentOperations(text: string, option: string): number {

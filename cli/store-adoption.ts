@@ -13,7 +13,7 @@ import { type AdminPolicy, signAdminRequest, verifyAdminAuthorization } from '..
 import { canonicalBytes } from '../protocol/canonical.js'
 import { unixSeconds } from '../protocol/clock.js'
 import { BrokerError } from '../protocol/errors.js'
-import { type SigningKey, signingKey } from '../protocol/keys.js'
+import type { SigningKey } from '../protocol/keys.js'
 import { type AdoptionRequest, adoptStore } from '../store/adopt.js'
 import { ADMINISTRATOR_SUBJECT } from '../system/configuration.js'
 import { type Identity, readIdentities } from '../system/identities.js'
@@ -21,6 +21,7 @@ import { readKey } from '../system/key-file.js'
 import type { Layout } from '../system/layout.js'
 import { type CommonOptions, print } from './output.js'
 import { findState, layoutOfState } from './state.js'
+import { withWipedKey } from './wiped-key.js'
 
 const ADOPTION_SCHEMA = 'chio.store-adoption.v1'
 const OPERATION = 'adopt_store'
@@ -40,23 +41,18 @@ export async function adopt(whose: string, options: CommonOptions): Promise<void
   if (whose !== 'broker' && whose !== 'kernel')
     throw new BrokerError('usage', `store refused: expected broker or kernel, got another word`)
   const identities = readIdentities(layout.identities)
-  const seed = readKey({ file: layout.adminKey }, 'admin key')
-  const key = signingKey(seed)
-  seed.fill(0)
-  try {
-    const change = await asOwner(identities[whose], async () => {
+  const change = await withWipedKey(readKey({ file: layout.adminKey }, 'admin key'), key =>
+    asOwner(identities[whose], async () => {
       const { path, schema, ...rules } = whose === 'broker' ? brokerStore(layout) : kernelStore(layout)
       return adoptStore(path, schema, {
         clock: systemClock,
         authorize: request => signedAdoption(request, rules, key),
       })
-    })
-    print(options, { schema: ADOPTION_SCHEMA, store: whose, ...change }, [
-      `${whose}: device ${change.foundDevice} accepted in the place of ${change.pinnedDevice}`,
-    ])
-  } finally {
-    key.wipe()
-  }
+    }),
+  )
+  print(options, { schema: ADOPTION_SCHEMA, store: whose, ...change }, [
+    `${whose}: device ${change.foundDevice} accepted in the place of ${change.pinnedDevice}`,
+  ])
 }
 
 /** Files that SQLite makes must be the daemon's, and its folder lets nobody else in. */
