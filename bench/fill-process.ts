@@ -1,14 +1,18 @@
 // Fills one store with retained operations, as the uid that owns it and while its daemon is stopped. Arguments:
 // `broker DIRECTORY OPERATION COUNT` or `kernel DIRECTORY OPERATION COUNT`, OPERATION a completed one.
 // Must never: open a store by other rules than its daemon does.
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { openBrokerStore } from '../daemon/broker-store.js'
 import { KERNEL_STORE_SCHEMA } from '../kernel/sqlite/schema.js'
 import { systemClock } from '../native/clock.js'
+import { signingKey } from '../protocol/keys.js'
+import { KEY_BYTES } from '../protocol/limits.js'
 import { openStore } from '../store/open.js'
 import type { Store } from '../store/store.js'
 import type { Transaction } from '../store/transaction.js'
+import { coverLog, fillEnds } from './fill-log.js'
 import { type CopiedTable, type CopyRange, copyRows, rangesOf } from './row-copies.js'
 
 type Fill = (tx: Transaction, range: CopyRange) => void
@@ -28,6 +32,7 @@ try {
     // The store moves its log into its file between two turns of the loop, and a daemon's loop always has some.
     await setImmediate()
   }
+  if (!isBroker) await store.transaction('covered', tx => coverLog(tx, signingKey(randomBytes(KEY_BYTES))))
 } finally {
   store.close()
 }
@@ -104,6 +109,7 @@ function kernelFill(of: Store, operation: string): Fill {
     of.get<{ state: string }>('SELECT state FROM operations WHERE operation_id = ?', operation)?.state ?? ''
   return (tx, range) => {
     for (const table of [operations, history, holds]) copyRows(tx, table, range)
+    fillEnds(tx, operation, range)
     tx.run('UPDATE grants SET captured = captured + ?', range.count)
     tx.run('UPDATE state_counts SET count = count + ? WHERE state = ?', range.count, state)
   }

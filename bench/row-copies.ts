@@ -28,7 +28,7 @@ export interface CopyRange {
 }
 
 /** A million whole ones would be twenty gigabytes. */
-const DOCUMENT_BYTES = 256
+export const DOCUMENT_BYTES = 256
 const HEX_DIGITS_OF_NUMBER = 8
 const REST_OF_DIGEST = '5'.repeat(64 - HEX_DIGITS_OF_NUMBER)
 
