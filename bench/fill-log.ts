@@ -5,7 +5,7 @@
 import { CHECKPOINT_SCHEMA, chainLeafHash, Checkpoint, signCheckpoint } from '../protocol/checkpoint.js'
 import { unixSeconds } from '../protocol/clock.js'
 import { encode } from '../protocol/codec.js'
-import { type SigningKey } from '../protocol/keys.js'
+import type { SigningKey } from '../protocol/keys.js'
 import { logHashText } from '../protocol/log-hash.js'
 import { grownFrontier, merkleRoot } from '../protocol/merkle.js'
 import { ReceiptReads } from '../kernel/sqlite/receipt-tables.js'
