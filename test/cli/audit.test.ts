@@ -24,6 +24,7 @@ import {
   receiptsOf,
   STRANGERS_KEY,
 } from '../support/kernel-receipts.js'
+import { catchOutput } from '../support/caught-output.js'
 
 let folder: string
 beforeEach(() => {
@@ -80,16 +81,16 @@ function verified(
     key?: string
   },
 ): string {
-  const printed = vi.spyOn(console, 'log').mockImplementation(() => undefined)
+  const printed = catchOutput()
   const pin = join(folder, 'kernel.pub')
   writeFileSync(pin, `${key}\n`)
   try {
     verifyExport(path, { json, trustedKernelPubkey: pin, ...(from === undefined ? {} : { from }) })
-    return printed.mock.calls.flat().join('\n')
+    return printed.text()
   } catch (error) {
     return isBrokerError(error) ? `${error.code}: ${error.message}` : String(error)
   } finally {
-    printed.mockRestore()
+    printed.restore()
   }
 }
 

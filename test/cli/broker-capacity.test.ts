@@ -2,9 +2,10 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { rateFor, showCapacity, slotLoad } from '../../cli/broker-capacity.js'
 import { packageRoot } from '../../native/paths.js'
+import { catchOutput } from '../support/caught-output.js'
 
 const run = promisify(execFile)
 const CHIO = join(packageRoot(), 'dist', 'bin', 'chio.js')
@@ -38,11 +39,10 @@ describe('the command', () => {
   })
 
   test('gives one JSON document', () => {
-    const said: string[] = []
-    vi.spyOn(console, 'log').mockImplementation((line: string) => said.push(line))
-    onTestFinished(() => void vi.restoreAllMocks())
+    const said = catchOutput()
+    onTestFinished(() => said.restore())
     showCapacity({ rate: '10', hold: '100', json: true })
-    expect(JSON.parse(said.join(''))).toMatchObject({
+    expect(JSON.parse(said.text())).toMatchObject({
       schema: 'chio.broker-capacity.v1',
       holdMs: 100,
       asked: { declinedShare: 0.5 },

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { verifyReceipts } from '../../cli/receipt.js'
 import { isBrokerError } from '../../protocol/errors.js'
 import { MAXIMUM_RECEIPT_COUNT, MAXIMUM_RECEIPT_LINE_BYTES } from '../../protocol/limits.js'
+import { catchOutput } from '../support/caught-output.js'
 import { fullCount } from '../support/counts.js'
 import { LOG_KEY, receiptLine, receiptsOf, STRANGERS_KEY } from '../support/kernel-receipts.js'
 import { describeVectors, readVectors } from '../support/vectors.js'
@@ -28,10 +29,10 @@ function write(name: string, content: string | Uint8Array): string {
 
 /** What the command prints, or the sentence and code of its refusal. */
 function verified(input: string, { json = false, key = String(LOG_KEY.publicKey) } = {}): string {
-  const printed = vi.spyOn(console, 'log').mockImplementation(() => undefined)
+  const printed = catchOutput()
   try {
     verifyReceipts({ input, json, trustedKernelPubkey: write('kernel.pub', `${key}\n`) })
-    return printed.mock.calls.flat().join('\n')
+    return printed.text()
   } catch (error) {
     return isBrokerError(error) ? `${error.code}: ${error.message}` : String(error)
   }

@@ -2,6 +2,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { report, type ToldRun } from '../../cli/run-report.js'
 import type { HostSession } from '../../host/session.js'
+import { catchOutput } from '../support/caught-output.js'
 import { response } from '../support/own-outcome.js'
 
 afterEach(() => {
@@ -32,9 +33,9 @@ function run(state: string): ToldRun {
 }
 
 async function told(state: string, json: boolean) {
-  const spoken = vi.spyOn(console, 'log').mockImplementation(() => undefined)
+  const spoken = catchOutput()
   await report({} as HostSession, run(state), { json, ownTool: true })
-  return { exitCode: process.exitCode, text: spoken.mock.calls.flat().join('\n') }
+  return { exitCode: process.exitCode, text: spoken.text() }
 }
 
 test.each([true, false])(

@@ -12,6 +12,7 @@ import { parseHeader, readBody } from '../../cli/request-input.js'
 import { defaultState, findState, layoutOfState } from '../../cli/state.js'
 import { ERROR_CODES, type ErrorCode } from '../../protocol/error-codes.js'
 import { BrokerError } from '../../protocol/errors.js'
+import { catchOutput } from '../support/caught-output.js'
 import { codeOf } from '../support/descriptors.js'
 
 let folder: string
@@ -160,9 +161,9 @@ describe('foreign text', () => {
   })
 
   test('in a line of a command is made visible as well', () => {
-    const said = vi.spyOn(console, 'log').mockImplementation(() => undefined)
+    const said = catchOutput()
     print({}, { schema: 's' }, ['Credential \u009b31m\u202ex is stored.'])
-    expect(said.mock.calls).toEqual([['Credential \\x9b31m\\u{202e}x is stored.']])
+    expect(said.text()).toBe('Credential \\x9b31m\\u{202e}x is stored.')
   })
 })
 
@@ -229,10 +230,10 @@ describe('a refusal', () => {
 })
 
 test('a document is one line of JSON, or the lines for people', () => {
-  const spoken = vi.spyOn(console, 'log').mockImplementation(() => undefined)
+  const spoken = catchOutput()
   print({ json: true }, { schema: 's', a: 1 }, ['people'])
   print({}, { schema: 's' }, ['two', 'lines'])
-  expect(spoken.mock.calls).toEqual([['{"schema":"s","a":1}'], ['two\nlines']])
+  expect(spoken.text()).toBe('{"schema":"s","a":1}\ntwo\nlines')
 })
 
 test('milliseconds have three digits', () => {
