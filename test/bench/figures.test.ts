@@ -111,9 +111,9 @@ describe('loss', () => {
 })
 
 test('a filling is cut into commits without a gap', () => {
-  expect(rangesOf(4_500)).toEqual([
-    { first: 0, count: 2_000, total: 4_500 },
-    { first: 2_000, count: 2_000, total: 4_500 },
-    { first: 4_000, count: 500, total: 4_500 },
+  expect(rangesOf(1_200)).toEqual([
+    { first: 0, count: 500, total: 1_200 },
+    { first: 500, count: 500, total: 1_200 },
+    { first: 1_000, count: 200, total: 1_200 },
   ])
 })
