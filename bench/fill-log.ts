@@ -10,7 +10,6 @@ import { logHashText } from '../protocol/log-hash.js'
 import { grownFrontier, merkleRoot } from '../protocol/merkle.js'
 import { ReceiptReads } from '../kernel/sqlite/receipt-tables.js'
 import { systemClock } from '../native/clock.js'
-import type { Store } from '../store/store.js'
 import type { Transaction } from '../store/transaction.js'
 import { type CopiedTable, type CopyRange, copyRows, DOCUMENT_BYTES } from './row-copies.js'
 
@@ -18,7 +17,7 @@ const BATCH_ENTRIES = 100
 
 /** Adds the ends of a range of copies behind the entries that are there. */
 export function fillEnds(tx: Transaction, operation: string, range: CopyRange): void {
-  const base = entriesOf(tx) - range.first
+  const base = new ReceiptReads(tx).entries() - range.first
   const isWhole = `numbers.n >= ${range.total - BATCH_ENTRIES}`
   const ends: CopiedTable = {
     name: 'receipts',
@@ -36,17 +35,16 @@ export function fillEnds(tx: Transaction, operation: string, range: CopyRange): 
 
 /** Covers everything, as one commit of the kernel that its signed head is behind. */
 export function coverLog(tx: Transaction, key: SigningKey): void {
-  const end = entriesOf(tx)
-  const last = new ReceiptReads(tx).lastCheckpoint()
+  const receipts = new ReceiptReads(tx)
+  const end = receipts.entries()
+  const start = end - BATCH_ENTRIES + 1
+  const last = receipts.lastCheckpoint()
   const before = last?.checkpoint.body.checkpoint_seq ?? 0
-  const leaves = Array.from({ length: BATCH_ENTRIES }, (_, index) =>
-    leafAt(tx, end - BATCH_ENTRIES + 1 + index),
-  )
   const batch = {
     batch_end_seq: end,
-    batch_start_seq: end - BATCH_ENTRIES + 1,
+    batch_start_seq: start,
     checkpoint_seq: before + 1,
-    merkle_root: logHashText(merkleRoot(leaves)),
+    merkle_root: logHashText(merkleRoot(receipts.leaves(start, end))),
   }
   const checkpoint = signCheckpoint(
     {
@@ -67,17 +65,4 @@ export function coverLog(tx: Transaction, key: SigningKey): void {
     encode(Checkpoint, checkpoint),
   )
   tx.run('UPDATE kernel_state SET commit_index = commit_index + 1')
-}
-
-function entriesOf(tx: Pick<Store, 'get'>): number {
-  return tx.get<{ n: number }>('SELECT coalesce(max(entry_seq), 0) AS n FROM receipts')?.n ?? 0
-}
-
-function leafAt(tx: Transaction, entry: number): Uint8Array {
-  const row = tx.get<{ leaf: Uint8Array }>(
-    'SELECT leaf_hash AS leaf FROM receipts WHERE entry_seq = ?',
-    entry,
-  )
-  if (row === undefined) throw new Error(`receipts: expected entry ${entry}, got none`)
-  return row.leaf
 }

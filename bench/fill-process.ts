@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { openBrokerStore } from '../daemon/broker-store.js'
+import { OPEN_ATTEMPTS } from '../daemon/schema.js'
 import { KERNEL_STORE_SCHEMA } from '../kernel/sqlite/schema.js'
 import { systemClock } from '../native/clock.js'
 import { signingKey } from '../protocol/keys.js'
@@ -16,9 +17,6 @@ import { coverLog, fillEnds } from './fill-log.js'
 import { type CopiedTable, type CopyRange, copyRows, rangesOf } from './row-copies.js'
 
 type Fill = (tx: Transaction, range: CopyRange) => void
-
-/** The condition of the index of open attempts, in its own words: in others each walk would read every attempt. */
-const OPEN = "state IN ('registered', 'prepared', 'held', 'captured', 'dispatch_committed')"
 
 const [kind, directory = '', operationId = '', count = ''] = process.argv.slice(2)
 const isBroker = kind === 'broker'
@@ -77,7 +75,9 @@ function brokerFill(of: Store, operation: string): Fill {
     copyRows(tx, attempts, range)
     for (const [index, from] of walk.slice(0, -1).entries()) {
       const to = walk[index + 1] as string
-      tx.run(`UPDATE attempts SET state = '${to}', version = version + 1 WHERE ${OPEN} AND state = '${from}'`)
+      tx.run(
+        `UPDATE attempts SET state = '${to}', version = version + 1 WHERE ${OPEN_ATTEMPTS} AND state = '${from}'`,
+      )
     }
     copyRows(tx, receipts, range)
     copyRows(tx, responses, range)

@@ -1,11 +1,8 @@
 // chio approval list | show | key: what waits for approvers, exactly what each operation would do, and a key for whoever
 // is to approve. Nothing here approves anything.
-import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { ApprovalView } from '../protocol/approval-rpc.js'
-import { signingKey } from '../protocol/keys.js'
-import { KEY_BYTES } from '../protocol/limits.js'
-import { writeKeyFile } from '../system/key-file.js'
+import { makeKeyFile } from '../system/key-file.js'
 import { caseLines, readCase } from './approval-case.js'
 import { beside } from './columns.js'
 import { readPins } from './host-session.js'
@@ -48,12 +45,8 @@ export async function showApproval(id: string, options: CommonOptions): Promise<
 /** Makes a key file, 0600. Its public half goes into the kernel's configuration: chio init --approver. */
 export async function makeApproverKey(file: string, options: CommonOptions): Promise<void> {
   const path = resolve(file)
-  const seed = randomBytes(KEY_BYTES)
-  try {
-    const { publicKey } = signingKey(seed)
-    writeKeyFile(path, seed)
-    print(options, { schema: 'chio.approver-key.v1', file: path, publicKey }, [publicKey])
-  } finally {
-    seed.fill(0)
-  }
+  const key = makeKeyFile(path)
+  key.wipe()
+  const { publicKey } = key
+  print(options, { schema: 'chio.approver-key.v1', file: path, publicKey }, [publicKey])
 }

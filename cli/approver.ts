@@ -7,7 +7,7 @@ import type { EligibleApprover } from '../protocol/threshold-proposal.js'
 import { readKey } from '../system/key-file.js'
 import { namedText } from './named-text.js'
 import { given } from './output.js'
-import { withWipedKey } from './wiped-key.js'
+import { withKeyOf } from './wiped-key.js'
 
 export interface ApproverKeyOptions {
   readonly keyFile?: string
@@ -27,7 +27,7 @@ export async function withApproverKey<T>(
   options: ApproverKeyOptions,
   act: (key: SigningKey) => Promise<T>,
 ): Promise<T> {
-  return withWipedKey(await readSeed(options), act)
+  return withKeyOf(await readSeed(options), act)
 }
 
 async function readSeed({ keyFd, keyFile }: ApproverKeyOptions): Promise<Uint8Array> {

@@ -1,9 +1,9 @@
 // chio ledger init | show | extend | accept-clock: what the owner of an executor does with its ledger between two
 // executions, and once before the first.
 // Whoever is at the ledger is waited for like every other executor.
-// Must never: make a ledger where anything stands, or take the word of the file itself for whose it is: the executor is named beside it.
+// Must never: make a ledger where anything stands, or take the word of the file itself for whose it is: the executor is
+// named beside it.
 // Source: capacity and clock of the caller execution ledger; ../docs/executor.md.
-import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ExecutorLedger, type LedgerCounts, MAXIMUM_SEGMENT_OPERATIONS_COUNT } from '../executor/index.js'
@@ -12,13 +12,12 @@ import { CallerExecutor } from '../protocol/caller-authorization.js'
 import { decode, encode } from '../protocol/codec.js'
 import { BrokerError } from '../protocol/errors.js'
 import type { SigningKey } from '../protocol/keys.js'
-import { KEY_BYTES } from '../protocol/limits.js'
-import { readKey, writeKeyFile } from '../system/key-file.js'
+import { makeKeyFile, readKey } from '../system/key-file.js'
 import { retainFileNow } from '../system/retained-file.js'
 import { readSmallFile } from './line-file.js'
 import { namedText } from './named-text.js'
 import { type CommonOptions, given, print } from './output.js'
-import { withWipedKey } from './wiped-key.js'
+import { withKeyOf, withWiped } from './wiped-key.js'
 
 const MAXIMUM_EXECUTOR_BYTES = 4_096
 const NEWLINE = 0x0a
@@ -47,10 +46,7 @@ export async function initialiseExecutor(folder: string, options: NewExecutorOpt
   const executorId = namedText(options.id, '--id')
   const capacity = segmentOperations(options.capacity, '--capacity')
   mkdirSync(directory, { mode: 0o700 })
-  const keyFile = join(directory, 'executor.key')
-  const seed = randomBytes(KEY_BYTES)
-  writeKeyFile(keyFile, seed)
-  const executor = await withWipedKey(seed, async key => {
+  const executor = await withWiped(makeKeyFile(join(directory, 'executor.key')), async key => {
     const pin = { executor_id: executorId, key_epoch: 1, public_key: key.publicKey }
     retainFileNow(
       join(directory, 'executor.json'),
@@ -71,7 +67,8 @@ export async function initialiseExecutor(folder: string, options: NewExecutorOpt
 }
 
 export async function showLedger(file: string, options: LedgerCommandOptions): Promise<void> {
-  const { counts, path } = await opened(file, options)
+  const { ledger, path } = await opened(file, options)
+  const counts = await ledger.counts()
   print(options, { schema: 'chio.ledger.v1', ledger: path, ...counts }, ledgerLines(counts))
 }
 
@@ -99,16 +96,9 @@ export async function acceptLedgerClock(file: string, options: SignedLedgerOptio
   ])
 }
 
-interface OpenedLedger {
-  readonly ledger: ExecutorLedger
-  readonly counts: LedgerCounts
-  readonly path: string
-}
-
-async function opened(file: string, { executor }: LedgerCommandOptions): Promise<OpenedLedger> {
+async function opened(file: string, { executor }: LedgerCommandOptions) {
   const path = resolve(file)
-  const ledger = await ExecutorLedger.open(path, readExecutor(executor), ledgerTime())
-  return { counts: await ledger.counts(), ledger, path }
+  return { ledger: await ExecutorLedger.open(path, readExecutor(executor), ledgerTime()), path }
 }
 
 function ledgerTime() {
@@ -122,7 +112,7 @@ function readExecutor(file: string): CallerExecutor {
 }
 
 function withKey<T>(file: string, act: (key: SigningKey) => Promise<T>): Promise<T> {
-  return withWipedKey(readKey({ file: resolve(file) }, 'executor key'), act)
+  return withKeyOf(readKey({ file: resolve(file) }, 'executor key'), act)
 }
 
 function segmentOperations(text: string, option: string): number {

@@ -21,7 +21,7 @@ import { readKey } from '../system/key-file.js'
 import type { Layout } from '../system/layout.js'
 import { type CommonOptions, print } from './output.js'
 import { findState, layoutOfState } from './state.js'
-import { withWipedKey } from './wiped-key.js'
+import { withKeyOf } from './wiped-key.js'
 
 const ADOPTION_SCHEMA = 'chio.store-adoption.v1'
 const OPERATION = 'adopt_store'
@@ -41,7 +41,7 @@ export async function adopt(whose: string, options: CommonOptions): Promise<void
   if (whose !== 'broker' && whose !== 'kernel')
     throw new BrokerError('usage', `store refused: expected broker or kernel, got another word`)
   const identities = readIdentities(layout.identities)
-  const change = await withWipedKey(readKey({ file: layout.adminKey }, 'admin key'), key =>
+  const change = await withKeyOf(readKey({ file: layout.adminKey }, 'admin key'), key =>
     asOwner(identities[whose], async () => {
       const { path, schema, ...rules } = whose === 'broker' ? brokerStore(layout) : kernelStore(layout)
       return adoptStore(path, schema, {

@@ -8,6 +8,7 @@ import type { BrokerExecuteRequest } from '../protocol/execute-request.js'
 import type { CapturedHold } from '../protocol/hold.js'
 import { type AttemptRegistration, registrationDigest } from '../protocol/registration.js'
 import type { Transaction } from '../store/transaction.js'
+import { OPEN_ATTEMPTS } from './schema.js'
 
 /** Reads rows, inside a transaction or outside. */
 export interface RowReader {
@@ -70,9 +71,7 @@ const FIELDS = Object.entries(COLUMNS)
   .map(([member, column]) => `${column} AS ${member}`)
   .join(', ')
 const FIND_SQL = `SELECT ${FIELDS} FROM attempts WHERE attempt_id = ?`
-/** States in which a dead process can leave an attempt. */
-const OPEN_SQL = `SELECT ${FIELDS} FROM attempts
-  WHERE state IN ('registered', 'prepared', 'held', 'captured', 'dispatch_committed') LIMIT ?`
+const OPEN_SQL = `SELECT ${FIELDS} FROM attempts WHERE ${OPEN_ATTEMPTS} LIMIT ?`
 
 const INSERTED: readonly (keyof AttemptRecord)[] = [
   'attemptId',

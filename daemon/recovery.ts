@@ -9,6 +9,7 @@ import { type Progress, signAttemptFailure } from './failures.js'
 import type { RecorderParts } from './recorder.js'
 import { insertFailureReceipt } from './receipts.js'
 import type { RefusalReason } from './refusals.js'
+import { OPEN_ATTEMPTS } from './schema.js'
 
 /** Rows a commit: one fsync each, and no commit that grows without bound. */
 const BATCH = 256
@@ -26,8 +27,7 @@ export async function settleOpenAttempts(parts: RecorderParts): Promise<number> 
   }
 }
 
-const ANY_OPEN_SQL = `SELECT 1 FROM attempts
-  WHERE state IN ('registered', 'prepared', 'held', 'captured', 'dispatch_committed') LIMIT 1`
+const ANY_OPEN_SQL = `SELECT 1 FROM attempts WHERE ${OPEN_ATTEMPTS} LIMIT 1`
 
 function settle(parts: RecorderParts, tx: Transaction, attempt: AttemptRecord): void {
   const { clock, log, receiptKey: key } = parts

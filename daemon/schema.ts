@@ -15,6 +15,12 @@ function permittedMoves(): string {
     .join('\n    OR ')
 }
 
+/**
+ * States in which a dead process can leave an attempt, as the index of open attempts has them: SQLite uses it only for a
+ * query in these very words. Source: sqlite.org/partialindex.html section 3.
+ */
+export const OPEN_ATTEMPTS = "state IN ('registered', 'prepared', 'held', 'captured', 'dispatch_committed')"
+
 const ATTEMPTS_SQL = `
 CREATE TABLE attempts (
   attempt_id TEXT PRIMARY KEY,
@@ -48,7 +54,7 @@ CREATE TABLE attempts (
   UNIQUE (proof_key_id, proof_nonce)
 ) STRICT;
 CREATE INDEX attempts_open ON attempts (state)
-  WHERE state IN ('registered', 'prepared', 'held', 'captured', 'dispatch_committed');
+  WHERE ${OPEN_ATTEMPTS};
 CREATE TRIGGER attempts_begin_registered BEFORE INSERT ON attempts
   WHEN NEW.state <> 'registered' OR NEW.version <> 1
   BEGIN SELECT RAISE(ABORT, 'an attempt begins registered'); END;

@@ -4,17 +4,15 @@
 // Must never: work in a folder that is another uid's already: whoever owns it could put a link where root is about
 // to write or to give a file away. Everything is made as ours, closed to others, and handed over at the end,
 // innermost first.
-import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { BrokerError } from '../protocol/errors.js'
-import { type PublicKey, signingKey } from '../protocol/keys.js'
-import { KEY_BYTES } from '../protocol/limits.js'
+import type { PublicKey } from '../protocol/keys.js'
 import { brokerConfiguration, hostPins, kernelConfiguration } from './configuration.js'
 import { Handover } from './handover.js'
 import { areSeparate, encodeIdentities, type Identities, type Identity } from './identities.js'
 import type { ClientUser, InstallationKeys, InstallationPlan } from './installation-plan.js'
-import { writeKeyFile } from './key-file.js'
+import { makeKeyFile } from './key-file.js'
 import { hostLayout, type Layout } from './layout.js'
 import { retainFileNow } from './retained-file.js'
 
@@ -103,15 +101,9 @@ function makeKeys(plan: InstallationPlan, to: Handover): InstallationKeys {
 }
 
 function makeKey(path: string): PublicKey {
-  const seed = randomBytes(KEY_BYTES)
-  try {
-    writeKeyFile(path, seed)
-    const key = signingKey(seed)
-    key.wipe()
-    return key.publicKey
-  } finally {
-    seed.fill(0)
-  }
+  const key = makeKeyFile(path)
+  key.wipe()
+  return key.publicKey
 }
 
 function writeDocuments(plan: InstallationPlan, keys: InstallationKeys, to: Handover): void {

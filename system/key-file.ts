@@ -1,11 +1,13 @@
 // Owns: how secret bytes enter a process: a sealed descriptor, a private file, or a service manager's credential.
 // Must never: read a key from argv, the environment or a file that another uid could have written, or name a byte of it.
 // Source: the broker protocol's credential custody; memfd_create(2), systemd.exec(5) "Credentials".
+import { randomFillSync } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
 import { closeDescriptor, FULL_SEALS, memfdSeals, readSealed } from '../native/index.js'
 import { wipeableBytes } from '../protocol/digest.js'
 import { BrokerError } from '../protocol/errors.js'
+import { type SigningKey, signingKey } from '../protocol/keys.js'
 import { KEY_BYTES } from '../protocol/limits.js'
 import { assertAncestors } from './ancestors.js'
 import { errorCode, modeText, refused } from './custody-refusal.js'
@@ -61,6 +63,17 @@ export function writeKeyFile(path: string, key: Uint8Array): void {
     createFile(path, key, 0o600)
   } catch (error) {
     throw refused(path, 'a free name in a private directory', errorCode(error), error)
+  }
+}
+
+/** Makes a new key in a file of its own, as `writeKeyFile` does. The caller wipes what it gets. */
+export function makeKeyFile(path: string): SigningKey {
+  const seed = randomFillSync(wipeableBytes(KEY_BYTES))
+  try {
+    writeKeyFile(path, seed)
+    return signingKey(seed)
+  } finally {
+    seed.fill(0)
   }
 }
 

@@ -10,12 +10,10 @@ import { bootIdentity, systemClock } from '../../native/clock.js'
 import { CallerExecutor } from '../../protocol/caller-authorization.js'
 import { CapabilityToken, signCapabilityToken } from '../../protocol/capability-token.js'
 import { unixSeconds } from '../../protocol/clock.js'
-import { wipeableBytes } from '../../protocol/digest.js'
 import { BrokerError } from '../../protocol/errors.js'
-import { type PublicKey, type SigningKey, signingKey } from '../../protocol/keys.js'
-import { KEY_BYTES } from '../../protocol/limits.js'
+import type { PublicKey, SigningKey } from '../../protocol/keys.js'
 import type { Cutpoint } from '../../system/cutpoints.js'
-import { writeKeyFile } from '../../system/key-file.js'
+import { makeKeyFile } from '../../system/key-file.js'
 import { retainFile, syncFolder } from '../../system/retained-file.js'
 import { actIn } from './act.js'
 import { withHostKernel } from './host-kernel.js'
@@ -88,24 +86,13 @@ interface OwnKeys {
 }
 
 function makeKeys({ executorKey, host }: Place): OwnKeys {
-  makeKey(host.keyFiles.storage).wipe()
-  makeKey(host.keyFiles.authority).wipe()
+  makeKeyFile(host.keyFiles.storage).wipe()
+  makeKeyFile(host.keyFiles.authority).wipe()
   return {
-    caller: makeKey(host.callerKey),
-    executor: makeKey(executorKey),
-    issuer: makeKey(host.keyFiles.issuer),
-    kernel: makeKey(host.keyFiles.kernel),
-  }
-}
-
-function makeKey(path: string): SigningKey {
-  const seed = wipeableBytes(KEY_BYTES)
-  seed.set(randomBytes(KEY_BYTES))
-  try {
-    writeKeyFile(path, seed)
-    return signingKey(seed)
-  } finally {
-    seed.fill(0)
+    caller: makeKeyFile(host.callerKey),
+    executor: makeKeyFile(executorKey),
+    issuer: makeKeyFile(host.keyFiles.issuer),
+    kernel: makeKeyFile(host.keyFiles.kernel),
   }
 }
 
