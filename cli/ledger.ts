@@ -1,4 +1,4 @@
-// chio ledger init | show | extend | accept-clock: what the owner of an executor does with its ledger between two
+// chio ledger init | show | extend | accept-clock | adopt: what the owner of an executor does with its ledger between two
 // executions, and once before the first.
 // Whoever is at the ledger is waited for like every other executor.
 // Must never: make a ledger where anything stands, or take the word of the file itself for whose it is: the executor is
@@ -93,6 +93,18 @@ export async function acceptLedgerClock(file: string, options: SignedLedgerOptio
   const [from, to] = [correction.from_unix_ms, correction.to_unix_ms].map(at => new Date(at).toISOString())
   print(options, { schema: 'chio.ledger-clock-accepted.v1', ledger: path, correction }, [
     `wall clock ${to} accepted as it is; the newest commit was made at ${from}`,
+  ])
+}
+
+/** Signs that the number of the ledger's disk alone has changed. */
+export async function adoptLedgerDevice(file: string, options: SignedLedgerOptions): Promise<void> {
+  const path = resolve(file)
+  const executor = readExecutor(options.executor)
+  const change = await withKey(options.key, key =>
+    ExecutorLedger.adopt(path, { executor, key }, ledgerTime()),
+  )
+  print(options, { schema: 'chio.ledger-adopted.v1', ledger: path, ...change }, [
+    `device ${change.foundDevice} accepted in the place of ${change.pinnedDevice}`,
   ])
 }
 

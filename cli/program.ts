@@ -22,7 +22,13 @@ import { printOpenApi } from './openapi.js'
 import { cancelOperation, listOperations, showOperation, showOutcome } from './operation.js'
 import { refuseMisuse } from './misuse.js'
 import { asksForJson, type CommonOptions, fail } from './output.js'
-import { acceptLedgerClock, extendLedger, initialiseExecutor, showLedger } from './ledger.js'
+import {
+  acceptLedgerClock,
+  adoptLedgerDevice,
+  extendLedger,
+  initialiseExecutor,
+  showLedger,
+} from './ledger.js'
 import { runLedgerSelftest } from './ledger-selftest.js'
 import { showReceipt } from './receipt-show.js'
 import { verifyReceipts } from './receipt.js'
@@ -183,6 +189,7 @@ function addLedger(program: Command): void {
     .requiredOption('--by <n>', 'operations more, 1 to 64')
     .action(extendLedger)
   signed('accept-clock <file>', 'sign that the wall clock is right as it is').action(acceptLedgerClock)
+  signed('adopt <file>', 'sign that the number of its disk alone has changed').action(adoptLedgerDevice)
 }
 
 function addSidecar(program: Command): void {

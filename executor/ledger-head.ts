@@ -99,7 +99,8 @@ export function assertHead(
   return history.length > sequence
 }
 
-function readHead(ledgerPath: string, key: PublicKey, storeId: string): SignedHead['head'] {
+/** The newest that this executor signed for this ledger. @throws BrokerError `store_replaced` where there is none. */
+export function readHead(ledgerPath: string, key: PublicKey, storeId: string): SignedHead['head'] {
   const path = headPathOf(ledgerPath)
   assertStoreFile(path)
   const heads = slotsOf(path).flatMap(text => headOf(text, key))

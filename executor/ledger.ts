@@ -11,10 +11,12 @@ import { BrokerError } from '../protocol/errors.js'
 import { admitPublicKey, type SigningKey } from '../protocol/keys.js'
 import { exists } from '../store/file-custody.js'
 import { provisionStore } from '../store/provision.js'
+import type { AdoptionRequest } from '../store/adopt.js'
 import type { Cutpoint } from '../store/store.js'
 import type { Transaction } from '../store/transaction.js'
 import { type ClockCorrection, correctClock } from './clock-correction.js'
 import { assertOwnKey, type ExecutionTerms, executeOnce, type ExecutorCallback } from './execute-once.js'
+import { adoptLedger } from './ledger-adoption.js'
 import { createHead, headPathOf } from './ledger-head.js'
 import {
   countClaims,
@@ -107,6 +109,22 @@ export class ExecutorLedger {
     const ledger = new ExecutorLedger(placeOf(path, executor, options))
     await ledger.counts()
     return ledger
+  }
+
+  /**
+   * Accepts, signed and kept, that the device number of the ledger's disk alone has changed; then judges it as a whole.
+   * @throws BrokerError `conflict` where nothing has changed, `store_replaced` for another file, and those of `open`.
+   */
+  static async adopt(
+    path: string,
+    terms: { readonly executor: CallerExecutor; readonly key: SigningKey },
+    options: LedgerOptions,
+  ): Promise<AdoptionRequest> {
+    const place = placeOf(path, terms.executor, options)
+    assertOwnKey(place, terms.key)
+    const change = await adoptLedger(place, terms.key)
+    await new ExecutorLedger(place).counts()
+    return change
   }
 
   /** See execute-once.ts: the callback is called at most once for one authorization, in all processes together. */

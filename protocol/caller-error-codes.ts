@@ -39,7 +39,7 @@ export const CALLER_ERROR_CODES = {
   executor_capacity: row(
     null,
     1,
-    'extend the ledger by a signed segment: a claim is kept for ever and none makes room',
+    'extend the ledger: chio ledger extend; a claim is kept for ever and none makes room',
   ),
   executor_mismatch: row(
     null,

@@ -197,7 +197,7 @@ export const ERROR_CODES = {
   store_replaced: row(
     null,
     1,
-    'this is not the store that was provisioned; if its disk alone was renumbered: chio store adopt',
+    'this is not the store that was provisioned; if its disk alone was renumbered: chio store adopt, for an executor chio ledger adopt',
   ),
   store_head_refused: row(
     null,

@@ -90,7 +90,11 @@ export const KERNEL_ERROR_CODES = {
   ),
   attachment_missing: row(null, 1, 'stop and report this: the kernel tried a move without what it rests on'),
   stale_version: row('conflict', 1, 'reread the operation, then choose its next move: chio operation show'),
-  clock_jumped: row('clock', 1, 'correct the system clock, or sign that it is right: chio clock accept'),
+  clock_jumped: row(
+    'clock',
+    1,
+    'correct the system clock, or sign that it is right: chio clock accept, for an executor chio ledger accept-clock',
+  ),
   execution_nonce_schema: row(
     'authorization_denied',
     1,

@@ -47,7 +47,12 @@ export function assertPin(database: Database.Database, path: string, file: FileI
     )
   }
   if (pin.device !== file.device) {
-    throw replaced(path, `device ${pin.device}`, file.device, 'if the disk was renumbered: chio store adopt')
+    throw replaced(
+      path,
+      `device ${pin.device}`,
+      file.device,
+      'if the disk alone was renumbered: chio store adopt, for an executor chio ledger adopt',
+    )
   }
   return pin.storeId
 }

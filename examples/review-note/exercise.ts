@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 // The whole exercise of the example as one program: real commands in processes of their own, then the crash rounds; one
-// JSON result with a row a step, and exit 1 on any miss.
+// JSON result with a row a step, and exit 1 on any miss. The rounds are shown as a table as well, on the other output.
 // Source: the captured exercise of caller delivery.
 import { mkdirSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { BrokerError } from '../../protocol/errors.js'
 import { retainFileNow } from '../../system/retained-file.js'
+import { crashLines } from './crash-lines.js'
 import { CRASH_BOUNDARIES } from './crash-boundaries.js'
 import { type CrashRow, crashRounds } from './crash-rounds.js'
 import { ExercisePlace, programBeside } from './exercise-place.js'
@@ -47,6 +48,7 @@ async function exercise(output: string, chio: string, rounds: number): Promise<v
   const text = `${JSON.stringify(result, null, 2)}\n`
   retainFileNow(at.path('exercise.json'), Buffer.from(text, 'utf8'), 0o600)
   process.stdout.write(text)
+  for (const line of crashLines(crash)) console.error(line)
   if (!kept) process.exitCode = 1
 }
 

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { packageRoot } from '../../native/paths.js'
+import { pinAnotherDevice } from '../support/test-store.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 let state: string
@@ -21,6 +22,7 @@ function run(program: string, ...args: string[]) {
 const ledger = (verb: string, ...args: string[]) =>
   run('chio', 'ledger', verb, at('ledger.db'), '--executor', at('executor.json'), ...args)
 const key = () => ['--key', at('executor', 'executor.key')]
+const made = (file: string): string => join(state, '..', 'executor', file)
 const note = (verb: string, ...args: string[]) => run('review-note', verb, ...args, '--state', state)
 
 beforeAll(() => {
@@ -57,6 +59,22 @@ test('init makes key, pin and ledger in a new folder, and nothing where anything
   expect(again.status).toBe(1)
   expect(readFileSync(join(folder, 'executor.json'), 'utf8')).toBe(pin)
   expect(made.stdout + made.stderr).not.toContain(readFileSync(join(folder, 'executor.key')).toString('hex'))
+})
+
+test('adopt accepts a disk that was renumbered, signed and kept, and nothing that has not changed', () => {
+  const own = ['--executor', made('executor.json'), '--key', made('executor.key')]
+  const adopt = (...args: string[]) => run('chio', 'ledger', 'adopt', made('ledger.db'), ...args)
+  const unchanged = adopt(...own)
+  expect(unchanged.stderr).toMatch(/adoption refused: expected another device number, got the pinned one/)
+  expect(unchanged.status).toBe(1)
+  pinAnotherDevice(made('ledger.db'))
+  const shown = run('chio', 'ledger', 'show', made('ledger.db'), ...own.slice(0, 2))
+  expect(shown.stderr).toMatch(/next: .*for an executor chio ledger adopt/)
+  expect(adopt(...own)).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^device [0-9]+ accepted in the place of 1\n$/) as string,
+  })
+  expect(run('chio', 'ledger', 'show', made('ledger.db'), ...own.slice(0, 2)).status).toBe(0)
 })
 
 test('show judges the whole ledger and says how much room is left', () => {

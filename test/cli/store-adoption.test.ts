@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTrial, type Trial } from '../../selftest/trial.js'
 import { chio, documentOf, type Ended } from '../support/chio.js'
-import { runSql } from '../support/test-store.js'
+import { pinAnotherDevice, runSql } from '../support/test-store.js'
 
 let trial: Trial
 
@@ -18,12 +18,6 @@ const adopt = (...args: string[]): Promise<Ended> =>
   chio(['store', 'adopt', ...args, '--state', trial.layout.state, '--json'])
 const storePath = (role: 'broker' | 'kernel'): string => join(trial.layout[role].directory, `${role}.db`)
 
-/** As if the disk had had another number when the store was last pinned. */
-function pinAnotherDevice(role: 'broker' | 'kernel'): void {
-  const inode = lstatSync(storePath(role), { bigint: true }).ino
-  runSql(storePath(role), `INSERT INTO store_pin SELECT 2, store_id, '1', '${inode}', 1, NULL FROM store_pin`)
-}
-
 describe('chio store adopt', () => {
   test('refuses a word that is no daemon, and a store that is served', async () => {
     expect(await adopt('both')).toMatchObject({ status: 2, stdout: '' })
@@ -35,7 +29,7 @@ describe('chio store adopt', () => {
   test.each(['broker', 'kernel'] as const)('lets the %s serve from a renumbered disk', async role => {
     await trial[role].stop()
     expect(documentOf((await adopt(role)).stderr)).toMatchObject({ code: 'conflict' })
-    pinAnotherDevice(role)
+    pinAnotherDevice(storePath(role))
     await expect(trial.start(role)).rejects.toThrow(/chio store adopt/)
     const adopted = await adopt(role)
     expect(adopted).toMatchObject({ status: 0, stderr: '' })

@@ -2,7 +2,7 @@ import { chmodSync, copyFileSync, lstatSync, renameSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../native/clock.js'
 import { adoptStore } from '../../store/adopt.js'
-import { makeTestStore, runSql, TEST_SCHEMA, type TestStore } from '../support/test-store.js'
+import { makeTestStore, pinAnotherDevice, TEST_SCHEMA, type TestStore } from '../support/test-store.js'
 
 let made: TestStore
 
@@ -15,15 +15,9 @@ const signed = new TextEncoder().encode('signed by an administrator')
 const adopt = (authorize = () => signed) =>
   adoptStore(made.path, TEST_SCHEMA, { clock: systemClock, authorize })
 
-/** As if the disk had had another number when the store was last pinned. */
-function pinAnotherDevice(): void {
-  const inode = lstatSync(made.path, { bigint: true }).ino
-  runSql(made.path, `INSERT INTO store_pin SELECT 2, store_id, '1', '${inode}', 1, NULL FROM store_pin`)
-}
-
 describe('adopting a store', () => {
   test('accepts the same file on a renumbered device, once, and keeps the signed document', async () => {
-    pinAnotherDevice()
+    pinAnotherDevice(made.path)
     await expect(made.open()).rejects.toMatchObject({ code: 'store_replaced' })
     const device = String(lstatSync(made.path, { bigint: true }).dev)
     expect(await adopt()).toMatchObject({ pinnedDevice: '1', foundDevice: device })
@@ -41,7 +35,7 @@ describe('adopting a store', () => {
   })
 
   test('changes nothing when the authorization fails', async () => {
-    pinAnotherDevice()
+    pinAnotherDevice(made.path)
     await expect(
       adopt(() => {
         throw new Error('not signed')

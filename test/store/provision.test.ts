@@ -20,7 +20,14 @@ import { systemClock } from '../../native/clock.js'
 import { openStore } from '../../store/open.js'
 import { provisionStore } from '../../store/provision.js'
 import { SKIP_REASONS } from '../support/skips.js'
-import { makeTestStore, openTestStore, runSql, TEST_SCHEMA, type TestStore } from '../support/test-store.js'
+import {
+  makeTestStore,
+  openTestStore,
+  pinAnotherDevice,
+  runSql,
+  TEST_SCHEMA,
+  type TestStore,
+} from '../support/test-store.js'
 import { testWhen } from '../support/when.js'
 
 const isRoot = process.geteuid?.() === 0
@@ -86,9 +93,7 @@ describe('opening', () => {
   })
 
   test('refuses a device number that alone changed, and names the adoption', async () => {
-    const inode = lstatSync(store.path, { bigint: true }).ino
-    const moved = `INSERT INTO store_pin SELECT 2, store_id, '1', '${inode}', 1, NULL FROM store_pin`
-    expect(runSql(store.path, moved)).toMatchObject({ status: 0 })
+    pinAnotherDevice(store.path)
     await expect(store.open()).rejects.toThrow(/expected device 1, got \d+; .*chio store adopt/)
   })
 

@@ -1,7 +1,7 @@
 // Owns the stores that tests make: a private folder, a small schema, and what a second process does with the file.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { lstatSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../native/clock.js'
@@ -50,6 +50,15 @@ export function runSql(path: string, sql: string): { status: number | null; stde
     'import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\nc.executescript(sys.argv[2])'
   const ended = spawnSync('/usr/bin/python3', ['-c', program, path, sql], { timeout: 10_000 })
   return { status: ended.status, stderr: ended.stderr.toString() }
+}
+
+/** As if the disk had had another number when the store was last pinned. */
+export function pinAnotherDevice(path: string): void {
+  const inode = lstatSync(path, { bigint: true }).ino
+  runSql(
+    path,
+    `INSERT INTO store_pin SELECT max(sequence) + 1, store_id, '1', '${inode}', 1, NULL FROM store_pin`,
+  )
 }
 
 /** What SQLite says to each statement, or an empty text. */
