@@ -121,6 +121,13 @@ describe('a single user', () => {
     await expect.poll(ofInstallation).toEqual([])
   })
 
+  test('ends both as well when its terminal closes', async () => {
+    up = user.start(['up', '--state', user.state])
+    await up.says('Serving ')
+    expect(await up.stop('SIGHUP')).toMatchObject({ status: 0, signal: null })
+    await expect.poll(ofInstallation).toEqual([])
+  })
+
   test('says which daemon was ended by a signal, and exits 1', async () => {
     up = user.start(['up', '--state', user.state])
     await up.says('Serving ')
