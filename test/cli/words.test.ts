@@ -11,6 +11,7 @@ import { namedText } from '../../cli/named-text.js'
 import { fail, jsonLine, marked, milliseconds, print, visible } from '../../cli/output.js'
 import { parseHeader, readBody } from '../../cli/request-input.js'
 import { defaultState, findState, layoutOfState } from '../../cli/state.js'
+import { findUsers } from '../../cli/users.js'
 import { ERROR_CODES, type ErrorCode } from '../../protocol/error-codes.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { catchOutput } from '../support/caught-output.js'
@@ -256,6 +257,10 @@ test('milliseconds have three digits', () => {
     '12.3 ms',
     '1235 ms',
   ])
+})
+
+test('a client that is named twice, or by name and by uid, is one', () => {
+  expect(findUsers(['root', '0', 'root'])).toEqual([{ name: 'root', uid: 0, gid: 0 }])
 })
 
 describe('the state folder', () => {
