@@ -111,6 +111,7 @@ function serveUntilStopped(broker: Broker, service: ServiceEnvironment, log: Bro
     )
   }
   onStopSignals(stop, () => broker.hurry())
+  broker.sayReady()
 }
 
 function end(log: BrokerLog, error: unknown): never {

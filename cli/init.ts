@@ -16,7 +16,7 @@ import { type CommonOptions, print } from './output.js'
 import { parseApprover } from './approver.js'
 import { parseLocalProviders } from './local-provider.js'
 import { defaultState, layoutOfState, namedState } from './state.js'
-import { findGroup, findUser } from './users.js'
+import { findGroup, findUser, findUsers } from './users.js'
 
 export interface InitOptions extends CommonOptions {
   readonly singleUser?: boolean
@@ -32,6 +32,12 @@ export async function initialise(options: InitOptions): Promise<void> {
     throw new BrokerError(
       'usage',
       'init refused: expected root, or --single-user, got another user without it; a single-user layout protects against the caged tool only, not against other processes of this user',
+    )
+  }
+  if (options.singleUser === true && options.client.length > 0) {
+    throw new BrokerError(
+      'usage',
+      'init refused: expected --client or --single-user, got both; a single-user layout has one client, its user',
     )
   }
   const layout = layoutOfState(resolve(options.state ?? namedState() ?? defaultState()))
@@ -124,8 +130,7 @@ function clientUsers(named: readonly string[], identities: Identities): ClientUs
   const sudoUser = process.env['SUDO_USER']
   const names = named.length > 0 ? named : sudoUser === undefined ? [] : [sudoUser]
   if (names.length === 0) return [{ ...self(), gids: [self().gid] }]
-  return names.map(name => {
-    const user = findUser(name)
+  return findUsers(names).map(user => {
     if (user.uid !== 0) run('usermod', ['--append', '--groups', 'chio-broker,chio-kernel', user.name])
     return { uid: user.uid, gid: user.gid, gids: [user.gid, identities.broker.gid, identities.kernel.gid] }
   })

@@ -82,6 +82,10 @@ function isSystemError(error: unknown): error is NodeJS.ErrnoException {
 }
 
 function systemRefusal(error: NodeJS.ErrnoException): BrokerError {
+  if (error.syscall === 'uv_cwd') {
+    const gone = `working folder refused: expected one that stands, got ${error.code}; go to another folder`
+    return new BrokerError('storage', gone, { outcome: 'not_started', cause: error })
+  }
   // A read of what is open already does not name its file: of a directory, for one.
   const sentence = `${error.path ?? 'file'} refused: expected ${error.syscall} to be permitted and possible, got ${error.code}`
   return new BrokerError('storage', sentence, { outcome: 'not_started', cause: error })

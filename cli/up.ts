@@ -36,6 +36,10 @@ export async function up(options: CommonOptions): Promise<void> {
     daemons.forEach(daemon => daemon.signal('SIGTERM'))
   }
   process.on('SIGINT', stop).on('SIGTERM', stop)
+  // A terminal that closes says so more than once, and means it once.
+  process.on('SIGHUP', () => {
+    if (!isStopping) stop()
+  })
   try {
     daemons.push(await startDaemon(brokerCommand(installation)))
     console.error(`Serving ${layout.state}. Stop with Ctrl-C.`)

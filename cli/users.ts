@@ -11,13 +11,18 @@ export interface SystemUser {
   readonly gid: number
 }
 
-/** Finds a user by name or uid. @throws BrokerError `invalid_usage` when there is none. */
+/** Finds a user by name or uid. @throws BrokerError `usage` when there is none. */
 export function findUser(nameOrUid: string): SystemUser {
   const entry = lookUp('passwd', nameOrUid)
   if (entry === undefined)
     throw new BrokerError('usage', `user refused: expected one that exists, got ${nameOrUid}`)
   const [name, , uid, gid] = entry
   return { name: name as string, uid: Number(uid), gid: Number(gid) }
+}
+
+/** Each of them once: one that is named twice, or by name and by uid, is one user. */
+export function findUsers(namesOrUids: readonly string[]): SystemUser[] {
+  return [...new Map(namesOrUids.map(findUser).map(user => [user.uid, user])).values()]
 }
 
 /** The gid of a group, when there is one. */

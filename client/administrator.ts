@@ -16,13 +16,13 @@ import {
 } from '../protocol/credential-mutation.js'
 import { CredentialRef } from '../protocol/destination.js'
 import type { BrokerOperation } from '../protocol/envelope.js'
-import { BrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { checkGrant, Grant } from '../protocol/grant.js'
 import { grantRevocationId } from '../protocol/hold.js'
 import { CapabilityReference, GrantReference } from '../protocol/kernel-rpc.js'
 import { AcceptClock, Reconcile } from '../protocol/operation-rpc.js'
 import type { SigningKey } from '../protocol/keys.js'
-import { BrokerClient } from './broker-client.js'
+import { BrokerClient, readable } from './broker-client.js'
 import type { BrokerPins, KernelPins } from './broker-pins.js'
 import { KernelClient } from './kernel-client.js'
 
@@ -84,10 +84,12 @@ export class Administrator {
     const operation = mutation.mutation
     const signed = this.#authorize(operation, encode(CredentialMutation, mutation))
     const answer = await this.broker.administer({ ...signed.request, operation }, signed.authorization)
-    const receipt = decode(SignedAdminMutationReceipt, answer, 'mutation receipt')
-    verifyMutationReceipt(receipt, this.broker.pins.receiptKey)
-    checkReceiptOf(receipt, { ...signed.statement, tenantScope: this.tenantScope }, mutation)
-    return receipt
+    const receipt = readable(operation, () => decode(SignedAdminMutationReceipt, answer, 'mutation receipt'))
+    return believed(() => {
+      verifyMutationReceipt(receipt, this.broker.pins.receiptKey)
+      checkReceiptOf(receipt, { ...signed.statement, tenantScope: this.tenantScope }, mutation)
+      return receipt
+    })
   }
 
   /** References and placements of all stored credentials; never a value. */
@@ -95,7 +97,7 @@ export class Administrator {
     const answer = await this.#tellBroker('credential_list', CredentialListRequest, {
       schema: 'chio.broker-credential-list-request.v1',
     })
-    return decode(CredentialList, answer, 'credential list').credentials
+    return readable('credential_list', () => decode(CredentialList, answer, 'credential list')).credentials
   }
 
   /** Issues a grant in the kernel. */
@@ -116,7 +118,8 @@ export class Administrator {
       revocationId: grantRevocationId(grantId),
       schema: 'chio.broker-capability-control.v1',
     })
-    return decode(CapabilityStatusResponse, answer, 'revocation answer').authorityCommitIndex
+    return readable('revoke', () => decode(CapabilityStatusResponse, answer, 'revocation answer'))
+      .authorityCommitIndex
   }
 
   /** Revokes a grant in the kernel. @returns the commit index of its revocation. */
@@ -166,6 +169,16 @@ export class Administrator {
   async #tellBroker<T>(operation: BrokerOperation, codec: Codec<T>, document: T): Promise<Uint8Array> {
     const { request, authorization } = this.#authorize(operation, encode(codec, document))
     return this.broker.administer({ ...request, operation }, authorization)
+  }
+}
+
+/** The broker accepted the change; a receipt that does not prove it leaves it unknown. */
+function believed<T>(verify: () => T): T {
+  try {
+    return verify()
+  } catch (cause) {
+    if (!isBrokerError(cause)) throw cause
+    throw new BrokerError(cause.code, cause.message, { outcome: 'unknown', cause })
   }
 }
 

@@ -20,7 +20,7 @@ import {
   type IpcResponse,
 } from '../protocol/envelope.js'
 import { ERROR_CODES, type ErrorCode } from '../protocol/error-codes.js'
-import { BrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import type { BrokerExecuteRequest } from '../protocol/execute-request.js'
 import { DEFAULT_IPC_DEADLINE_MS } from '../protocol/limits.js'
 import { type AttemptRegistration, SignedRegisterAttemptAuthorization } from '../protocol/registration.js'
@@ -71,8 +71,11 @@ export class BrokerClient {
 
   /** Registers an attempt; an exact retry is answered like the first time. */
   async register(attempt: AuthorizedAttempt): Promise<RegisterAttemptAcknowledgement> {
-    const response = await this.#accepted(attemptEnvelope('register_attempt', attempt, this.pins.tenantScope))
-    const acknowledgement = decode(RegisterAttemptAcknowledgement, response, 'register acknowledgement')
+    const envelope = attemptEnvelope('register_attempt', attempt, this.pins.tenantScope)
+    const response = await this.#accepted(envelope, DEFAULT_IPC_DEADLINE_MS, readable)
+    const acknowledgement = readable('register_attempt', () =>
+      decode(RegisterAttemptAcknowledgement, response, 'register acknowledgement'),
+    )
     checkRegisterAcknowledgement(acknowledgement, attempt.registration)
     return acknowledgement
   }
@@ -91,8 +94,8 @@ export class BrokerClient {
 
   async slotStatus(budgetMs = DEFAULT_IPC_DEADLINE_MS): Promise<SlotStatus> {
     const payload = encode(SlotStatusRequest, { schema: 'chio.broker-slot-status-request.v1' })
-    const answer = await this.#accepted(this.#plain('slot_status', payload), budgetMs)
-    return decode(SlotStatus, answer, 'slot status')
+    const answer = await this.#accepted(this.#plain('slot_status', payload), budgetMs, readable)
+    return readable('slot_status', () => decode(SlotStatus, answer, 'slot status'))
   }
 
   async attemptStatus(attemptId: string, budgetMs = DEFAULT_IPC_DEADLINE_MS): Promise<AttemptStatus> {
@@ -109,12 +112,10 @@ export class BrokerClient {
     request: AdminRequest & { operation: BrokerOperation },
     authorization: Authorization,
   ): Promise<Uint8Array> {
-    return this.#accepted({
-      authorization: encode(AdminAuthorization, authorization),
-      operation: request.operation,
-      payload: request.payload,
-      tenantScope: request.tenantScope,
-    })
+    const { operation, payload, tenantScope } = request
+    const signed = encode(AdminAuthorization, authorization)
+    const envelope = { authorization: signed, operation, payload, tenantScope }
+    return this.#accepted(envelope, DEFAULT_IPC_DEADLINE_MS, readable)
   }
 
   /**
@@ -133,9 +134,15 @@ export class BrokerClient {
     return { authorization: new Uint8Array(0), operation, payload, tenantScope: this.pins.tenantScope }
   }
 
-  async #accepted(request: AuthenticatedIpcRequest, budgetMs = DEFAULT_IPC_DEADLINE_MS): Promise<Uint8Array> {
+  /** @param reading how the answer is read: as it is where the kernel's settlement tells a refusal from silence. */
+  async #accepted(
+    request: AuthenticatedIpcRequest,
+    budgetMs = DEFAULT_IPC_DEADLINE_MS,
+    reading: typeof readable = (_operation, read) => read(),
+  ): Promise<Uint8Array> {
+    const operation = request.operation as BrokerOperation
     const frame = await this.#exchange(request, budgetMs)
-    const response = decodeResponse(frame, request.operation as BrokerOperation)
+    const response = reading(operation, () => decodeResponse(frame, operation))
     if (!response.accepted) throw declined(response)
     return response.response
   }
@@ -169,4 +176,21 @@ function unanswered(operation: string, cause: ConnectionEnded): BrokerError {
     `${operation} got no answer from the broker: its connection ended (${cause.ending}) after ${cause.receivedBytes} bytes; see its log and chio status`,
     { outcome: CHANGES.has(operation) ? 'unknown' : 'not_started', cause },
   )
+}
+
+/**
+ * Reads an answer of the broker. One that cannot be read is no answer: it says nothing of what was done, and nothing in
+ * the request is at fault.
+ */
+export function readable<T>(operation: BrokerOperation, read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    if (!isBrokerError(cause)) throw cause
+    throw new BrokerError(
+      'broker_unavailable',
+      `${operation} got an answer that is none of a broker: ${cause.message}; see chio doctor`,
+      { outcome: CHANGES.has(operation) ? 'unknown' : 'not_started', cause },
+    )
+  }
 }

@@ -69,8 +69,9 @@ export class KernelClient {
     if (response.refusal !== null) throw refusalError(response.refusal)
     if (response.result?.kind !== kind) {
       throw new BrokerError(
-        'invalid_request',
-        `kernel answer refused: expected a result of ${kind}, got another`,
+        'kernel_unavailable',
+        `${kind} got an answer that is none of a kernel: expected a result of ${kind}, got another; see chio doctor`,
+        { outcome: outcomeAnswered(kind) },
       )
     }
     return response.result.response as ResponseOf<K>
@@ -108,8 +109,11 @@ function reasonUnanswered(cause: unknown): string {
     cause instanceof Error && cause.cause instanceof Error ? (cause.cause as NodeJS.ErrnoException).code : ''
   if (code === 'EACCES')
     return "its socket's group is not active in this session; log in again, or see chio doctor"
-  return code === 'ENOENT' || code === 'ECONNREFUSED'
-    ? 'nobody serves its socket; start it'
+  if (code === 'ENOENT' || code === 'ECONNREFUSED') return 'nobody serves its socket; start it'
+  if (code !== undefined && code !== '')
+    return `its socket could not be connected to (${code}); see chio doctor`
+  return isBrokerError(cause) && cause.code === 'deadline_expired'
+    ? `nothing came within ${CALL_BUDGET_MS / 1_000} s; see its log and chio status`
     : 'the connection was lost; see its log and chio status'
 }
 
@@ -120,7 +124,12 @@ const ABOUT_AN_EFFECT: ReadonlySet<KernelOperationKind> = new Set(['call_reconci
 function outcomeUnanswered(kind: KernelOperationKind, cause: unknown): 'not_started' | 'unknown' {
   if (ABOUT_AN_EFFECT.has(kind)) return 'unknown'
   const wasSent = isBrokerError(cause) && cause.outcome === 'unknown'
-  return ADMINISTRATIVE_OPERATIONS.has(kind) && wasSent ? 'unknown' : 'not_started'
+  return wasSent ? outcomeAnswered(kind) : 'not_started'
+}
+
+/** Of a call that reached the kernel, whose answer says nothing. */
+function outcomeAnswered(kind: KernelOperationKind): 'not_started' | 'unknown' {
+  return ABOUT_AN_EFFECT.has(kind) || ADMINISTRATIVE_OPERATIONS.has(kind) ? 'unknown' : 'not_started'
 }
 
 function refusalError(refusal: KernelRefusal): BrokerError {

@@ -48,6 +48,8 @@ export interface BrokerOptions {
 }
 
 export interface Broker {
+  /** Says in the log that it serves. Whoever reads that may stop it at once: signals to end are listened for by then. */
+  sayReady(): void
   slotStatus(): SlotStatus
   /** What a service manager is told while it serves. */
   supervised(): SupervisedDaemon
@@ -94,6 +96,7 @@ class RunningBroker implements Broker {
   readonly #serving = new Set<Promise<void>>()
   #listener: Listener | undefined
   #stopping = false
+  #settled = 0
   #closed: Promise<void> | undefined
 
   constructor(options: BrokerOptions, store: Store, atCutpoint: Cutpoint) {
@@ -137,7 +140,7 @@ class RunningBroker implements Broker {
   async start(): Promise<void> {
     const { clock, config, credentials, log, store } = this.#parts
     credentials.assertMasterKey(store)
-    const settled = await settleOpenAttempts(this.#parts)
+    this.#settled = await settleOpenAttempts(this.#parts)
     this.#listener = await listen({
       path: config.socketPath,
       socketGid: config.socketGid,
@@ -150,13 +153,22 @@ class RunningBroker implements Broker {
       onFault: error => log.error(faultFields(error), 'connection failed'),
       onRefused: refusal => this.#turnedAway(refusal),
     })
-    const providers = config.localProviders.map(({ host, port, address }) => `${host}:${port}=${address}`)
-    log.info(
-      { event: 'ready', socketPath: config.socketPath, settled, localProviders: providers.join(' ') },
-      'ready',
-    )
     // Served first: who asks at once waits for the rest of it, who starts us waits for none.
     setImmediate(warmTrust)
+  }
+
+  sayReady(): void {
+    const { config, log } = this.#parts
+    const providers = config.localProviders.map(({ host, port, address }) => `${host}:${port}=${address}`)
+    log.info(
+      {
+        event: 'ready',
+        socketPath: config.socketPath,
+        settled: this.#settled,
+        localProviders: providers.join(' '),
+      },
+      'ready',
+    )
   }
 
   slotStatus(): SlotStatus {

@@ -137,7 +137,7 @@ function readFile(file: string, rules: Parameters<typeof readRetainedFile>[1]): 
     const got = (cause as NodeJS.ErrnoException).code ?? 'a fault'
     throw new BrokerError(
       'invalid_configuration',
-      `configuration file refused: expected a readable file, got ${got}`,
+      `configuration file ${file} refused: expected a readable file, got ${got}`,
       {
         cause,
       },

@@ -5,9 +5,9 @@ import { ERROR_CODES } from '../protocol/error-codes.js'
 import type { BrokerError } from '../protocol/errors.js'
 import type { ExecutionFailureReceiptBody } from '../protocol/failure.js'
 
-/** Of an error: 75 whatever it was that made the outcome unknown. */
+/** Of an error: 75 wherever the provider may have acted or has, whatever it was that failed then. */
 export function exitCodeOfError({ code, outcome }: BrokerError): number {
-  return outcome === 'unknown' ? ERROR_CODES.outcome_undetermined.exitCode : ERROR_CODES[code].exitCode
+  return outcome === 'not_started' ? ERROR_CODES[code].exitCode : ERROR_CODES.outcome_undetermined.exitCode
 }
 
 /** Of a verified failure: 75 wherever the provider may have acted. */

@@ -12,7 +12,7 @@ import { AttemptRegistration, checkRegistrationOf } from '../protocol/registrati
 import { RetainedJournal } from './retained-journal.js'
 import { retainRecord } from './run-record.js'
 import type { HostSession } from './session.js'
-import { finalize, isSigned, type SignedOutcome } from './settlement.js'
+import { finalize, isSigned, settledBy, type SignedOutcome } from './settlement.js'
 
 const FRAME_LENGTH_BYTES = 4
 /** The broker waits a second past the governing deadline; so much more is granted for its answer. */
@@ -39,8 +39,16 @@ export async function readRecordedRun(session: HostSession, operationId: string)
   const journal = await RetainedJournal.open(session, attemptId)
   const context = await retainedContext(session, journal, operationId)
   const outcome = await signedOutcome(session, context)
-  await retainRecord(journal, { attemptId, operationId }, outcome)
-  const operation = view.settlesAtUnixMs === null ? view : await tellKernel(session, operationId, outcome)
+  const settle = async () =>
+    view.settlesAtUnixMs === null ? view : await tellKernel(session, operationId, outcome)
+  try {
+    await retainRecord(journal, { attemptId, operationId }, outcome)
+  } catch (error) {
+    // What the broker did is known, whatever becomes of the journal: nobody may take it for not started.
+    await settle().catch(() => undefined)
+    throw settledBy(error, operationId, outcome)
+  }
+  const operation = await settle()
   return { operationId, attemptId, outcome, operation, journalDirectory: journal.directory }
 }
 
@@ -63,9 +71,9 @@ async function retainedContext(
 
 async function signedOutcome(session: HostSession, context: OutcomeContext): Promise<SignedOutcome> {
   const budgetMs = MAXIMUM_PREPARED_LIFETIME_MS + context.request.request.options.timeoutMs + OUTCOME_GRACE_MS
-  const outcome = await readOutcome(session.broker, context, budgetMs)
-  if (isSigned(outcome)) return outcome
   const { operationId } = context.registration.ids
+  const outcome = await verified(operationId, () => readOutcome(session.broker, context, budgetMs))
+  if (isSigned(outcome)) return outcome
   if (outcome.kind === 'attempt_pending') {
     throw new BrokerError('attempt_pending', `operation ${operationId} has no recorded end yet`, {
       operationId,
@@ -74,6 +82,23 @@ async function signedOutcome(session: HostSession, context: OutcomeContext): Pro
   throw new BrokerError('attempt_unknown', `the broker holds no record of operation ${operationId}`, {
     operationId,
   })
+}
+
+/** The broker was not reached, or is not who the pins say: nothing was said of the operation. */
+const NOT_ASKED: ReadonlySet<string> = new Set(['broker_unavailable', 'custody', 'peer_mismatch'])
+
+/** What the broker answers and its key does not vouch for says nothing of the effect. */
+async function verified<T>(operationId: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (cause) {
+    if (!isBrokerError(cause) || NOT_ASKED.has(cause.code)) throw cause
+    throw new BrokerError(
+      'outcome_undetermined',
+      `operation ${operationId} has no verified outcome: ${cause.message}; never run it again before its record is read`,
+      { operationId, cause },
+    )
+  }
 }
 
 /** The record is verified and retained by then: a kernel that went away takes nothing from it. */

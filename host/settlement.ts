@@ -110,7 +110,12 @@ export function settledBy(
   outcome: SignedOutcome | undefined,
 ): BrokerError {
   if (outcome?.kind === 'response') {
-    return withEnding(cause, 'completed', operationId, 'the provider answered and the record is kept')
+    return withEnding(
+      cause,
+      'completed',
+      operationId,
+      'the provider answered and the broker keeps the record: never run it again',
+    )
   }
   const knowledge = outcome?.failure.receipt.body.dispatchKnowledge ?? 'not_started'
   if (knowledge === 'unknown')

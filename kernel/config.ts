@@ -2,7 +2,7 @@
 // Must never: fill in a member that is missing, or repeat a value in a refusal.
 // Source: the members of `chio.kerneld-config.v1`.
 import { isAbsolute, resolve } from 'node:path'
-import { BrokerError } from '../protocol/errors.js'
+import { BrokerError, isBrokerError } from '../protocol/errors.js'
 import { parseStrictJson } from '../protocol/json.js'
 import {
   MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS,
@@ -197,12 +197,22 @@ export function parseKernelConfig(bytes: Uint8Array): KernelConfig {
 
 /** Reads the file of the process's own uid, which nobody else may write. @throws BrokerError also `state_elsewhere`. */
 export function readKernelConfig(path: string): KernelConfig {
-  const bytes = readRetainedFile(path, {
-    maximumBytes: MAXIMUM_CONFIGURATION_BYTES,
-    ownerUid: process.geteuid?.() ?? 0,
-    forbiddenMode: GROUP_OR_OTHERS_WRITE,
-  })
-  return ownKernelConfig(path, parseKernelConfig(bytes))
+  return ownKernelConfig(path, parseKernelConfig(readFile(path)))
+}
+
+function readFile(path: string): Uint8Array {
+  try {
+    return readRetainedFile(path, {
+      maximumBytes: MAXIMUM_CONFIGURATION_BYTES,
+      ownerUid: process.geteuid?.() ?? 0,
+      forbiddenMode: GROUP_OR_OTHERS_WRITE,
+    })
+  } catch (cause) {
+    if (isBrokerError(cause)) throw cause
+    const got = (cause as NodeJS.ErrnoException).code ?? 'a fault'
+    const sentence = `configuration file ${path} refused: expected a readable file, got ${got}`
+    throw new BrokerError('invalid_configuration', sentence, { cause })
+  }
 }
 
 /** The configuration itself. @throws BrokerError `state_elsewhere` when it is that of another installation. */

@@ -36,6 +36,7 @@ export interface RawSocketInfo {
 export interface Addon {
   bootTimeNs(): bigint
   forbidDumps(): void
+  ignoreDebuggerSignal(): void
   markCloseOnExecFrom(first: number, except: number[]): void
 
   closeDescriptor(fd: number): void

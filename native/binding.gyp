@@ -31,6 +31,7 @@
         'addon/connect.c',
         'addon/control.c',
         'addon/datagram.c',
+        'addon/debugger.c',
         'addon/descriptor.c',
         'addon/dumps.c',
         'addon/environment.c',

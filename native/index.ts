@@ -22,7 +22,7 @@ export { nativePath, packageRoot } from './paths.js'
 export type { NativeProgram } from './paths.js'
 export { peerCredentials, peerGroups, peerPidfd, pidfdAlive, pidfdOpen, pidfdSignal } from './peer.js'
 export type { PeerCredentials, PeerPidfd } from './peer.js'
-export { forbidDumps } from './process.js'
+export { forbidDebugger, forbidDumps } from './process.js'
 export {
   DESCRIPTORS_PER_MESSAGE_MAXIMUM,
   hungUp,

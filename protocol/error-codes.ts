@@ -184,6 +184,11 @@ export const ERROR_CODES = {
     1,
     'use the one that is there: chio up; or name another folder with --state',
   ),
+  installation_unfinished: row(
+    null,
+    1,
+    'an init that did not finish left it, and nothing was stored with it yet: remove the folder and make it anew: chio init; one that served lost the named file: restore that',
+  ),
   state_elsewhere: row(
     null,
     1,

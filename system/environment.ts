@@ -65,6 +65,17 @@ export function assertExecArgv(execArgv: readonly string[]): void {
 }
 
 /**
+ * Every user of the machine may connect to an open debugger, and then runs code in this process.
+ * @param url of the debugger that is open, from `node:inspector`.
+ */
+export function assertDebuggerClosed(url: string | undefined): void {
+  if (url === undefined) return
+  throw hostile(
+    'expected no open debugger, got one; start without NODE_OPTIONS and without a debugging editor',
+  )
+}
+
+/**
  * The whole environment for a daemon that we start: a fixed PATH, the locale, and what the caller names.
  * @throws BrokerError `hostile_environment` when the caller names a hostile variable.
  */

@@ -4,7 +4,7 @@
 // Must never: work in a folder that is another uid's already: whoever owns it could put a link where root is about
 // to write or to give a file away. Everything is made as ours, closed to others, and handed over at the end,
 // innermost first.
-import { existsSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { BrokerError } from '../protocol/errors.js'
 import type { PublicKey } from '../protocol/keys.js'
@@ -18,23 +18,58 @@ import { retainFileNow } from './retained-file.js'
 
 /**
  * Makes an installation.
- * @throws BrokerError `installation_exists` when STATE already holds one; nothing is changed then. `custody` when a folder of
+ * @throws BrokerError `installation_exists` when STATE already holds one, `installation_unfinished` when it holds a part
+ * of one; nothing is changed then. `custody` when a folder of
  * it stands already and is another uid's.
  */
 export function makeInstallation(plan: InstallationPlan): InstallationKeys {
   const { layout } = plan
-  if (existsSync(layout.broker.config) || existsSync(layout.kernel.config)) {
-    throw new BrokerError(
-      'installation_exists',
-      `init refused: expected no installation at ${layout.state}, got one; name another --state`,
-    )
-  }
+  assertNone(layout)
   const handover = new Handover()
   makeFolders(plan, handover)
   const keys = makeKeys(plan, handover)
   writeDocuments(plan, keys, handover)
   handover.complete()
   return keys
+}
+
+/** A part of an installation is what an init left that did not finish, or one that has lost something since. */
+function assertNone(layout: Layout): void {
+  const parts = [
+    layout.broker.masterKey,
+    layout.broker.receiptKey,
+    ...Object.values(layout.kernel.keys),
+    layout.adminKey,
+    layout.broker.config,
+    layout.kernel.config,
+    layout.identities,
+    layout.pins,
+    layout.kernelPublicKey,
+    layout.kernel.store,
+    layout.broker.store,
+  ]
+  const missing = parts.filter(path => !stands(path))
+  if (missing.length === parts.length) return
+  const [first] = missing
+  if (first === undefined) {
+    throw new BrokerError(
+      'installation_exists',
+      `init refused: expected no installation at ${layout.state}, got one; name another --state`,
+    )
+  }
+  throw new BrokerError(
+    'installation_unfinished',
+    `init refused: expected no installation at ${layout.state}, got a part of one, without ${first}`,
+  )
+}
+
+/** What we may not look at is there: it is somebody's. */
+function stands(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return true
+  }
 }
 
 function makeFolders({ layout, identities, administrator, clients }: InstallationPlan, to: Handover): void {

@@ -56,13 +56,21 @@ export function readSecret(source: KeySource, what: string, size: SecretSize): U
   return readCredential(source.credential, what, size)
 }
 
+/** What a disk refuses, whatever the name of the file. */
+const OF_THE_DISK: ReadonlySet<string> = new Set(['EDQUOT', 'EFBIG', 'EIO', 'ENOSPC', 'EROFS'])
+
 /** Writes a new key file, 0600, on disk when it returns. @throws BrokerError `custody` when the name is taken. */
 export function writeKeyFile(path: string, key: Uint8Array): void {
   if (key.length !== KEY_BYTES) throw new RangeError(`key: expected ${KEY_BYTES} bytes, got ${key.length}`)
   try {
     createFile(path, key, 0o600)
   } catch (error) {
-    throw refused(path, 'a free name in a private directory', errorCode(error), error)
+    const code = errorCode(error)
+    if (!OF_THE_DISK.has(code)) throw refused(path, 'a free name in a private directory', code, error)
+    throw new BrokerError('storage', `key file ${path} refused: expected room on its disk, got ${code}`, {
+      outcome: 'not_started',
+      cause: error,
+    })
   }
 }
 

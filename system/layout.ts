@@ -16,6 +16,7 @@ export interface Layout {
   readonly broker: {
     readonly directory: string
     readonly config: string
+    readonly store: string
     readonly masterKey: string
     readonly receiptKey: string
     readonly socket: string
@@ -23,6 +24,7 @@ export interface Layout {
   readonly kernel: {
     readonly directory: string
     readonly config: string
+    readonly store: string
     readonly keys: {
       readonly authority: string
       readonly issuer: string
@@ -60,6 +62,7 @@ export function layoutOf(state: string, run = join(state, 'run')): Layout {
     broker: {
       directory: broker,
       config: join(broker, 'config.json'),
+      store: join(broker, 'broker.db'),
       masterKey: join(broker, 'keys', 'master.key'),
       receiptKey: join(broker, 'keys', 'receipt.key'),
       socket: join(run, 'broker', 'sock'),
@@ -67,6 +70,7 @@ export function layoutOf(state: string, run = join(state, 'run')): Layout {
     kernel: {
       directory: kernel,
       config: join(kernel, 'config.json'),
+      store: join(kernel, 'kernel.db'),
       keys: {
         authority: kernelKey('authority'),
         issuer: kernelKey('issuer'),

@@ -122,7 +122,8 @@ export function createFile(path: string, bytes: Uint8Array, mode: number): void 
     fsyncSync(descriptor)
   } catch (error) {
     unlinkSync(path)
-    throw error
+    // A write to what is open does not name its file.
+    throw error instanceof Error ? Object.assign(error, { path }) : error
   } finally {
     closeSync(descriptor)
   }

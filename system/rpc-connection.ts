@@ -66,6 +66,7 @@ export class RpcConnection {
           new BrokerError(
             'deadline_expired',
             'rpc request refused: expected an answer before its deadline, got none',
+            { outcome: 'unknown' },
           ),
         )
       })

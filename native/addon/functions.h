@@ -16,6 +16,7 @@
   X("duplicateDescriptor", native_duplicate_descriptor)       \
   X("forbidDumps", native_forbid_dumps)                       \
   X("hungUp", native_hung_up)                                 \
+  X("ignoreDebuggerSignal", native_ignore_debugger_signal)    \
   X("lockDescriptor", native_lock_descriptor)                 \
   X("lockPath", native_lock_path)                             \
   X("markCloseOnExecFrom", native_mark_close_on_exec_from)    \

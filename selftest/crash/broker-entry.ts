@@ -23,3 +23,4 @@ const broker = await startedOrSaid(() =>
 )
 steering.obey()
 process.on('SIGTERM', () => void broker.close().then(() => process.exit(0)))
+broker.sayReady()

@@ -88,3 +88,34 @@ function visible(path: string): string {
 test('an empty CHIO_STATE names no folder', () => {
   expect(findState(undefined, { CHIO_STATE: '', XDG_STATE_HOME: folder })).toBe(join(folder, 'chio'))
 })
+
+describe('an init that finds no room', () => {
+  // What fits into the longest file: not a key, no configuration, no store.
+  test.each([
+    [16, 'key file STATE/broker/keys/master.key refused: expected room on its disk, got EFBIG', null],
+    [1_000, 'refused: expected write to be permitted and possible, got EFBIG', 'broker/config.json'],
+    [4_096, 'SQLITE_', 'kernel/kernel.db'],
+  ])('of %i bytes says so, and the next one what stands there', async (fileBytes, said, missing) => {
+    const user = new SingleUser()
+    try {
+      const init = ['init', '--single-user', '--json']
+      const failed = await user.say(init, { fileBytes })
+      expect(failed.status).toBe(1)
+      const { code, sentence } = documentOf(failed.stderr)
+      expect(code).toBe('storage')
+      expect(String(sentence).replaceAll(user.state, 'STATE')).toContain(said)
+      expect(String(sentence)).toContain(user.state)
+      const again = await user.say(init)
+      expect(again.status).toBe(missing === null ? 0 : 1)
+      if (missing === null) return
+      expect(documentOf(again.stderr)).toMatchObject({
+        code: 'installation_unfinished',
+        sentence: expect.stringContaining(`a part of one, without ${join(user.state, missing)}`) as string,
+      })
+      rmSync(user.state, { recursive: true })
+      expect(await user.say(init)).toMatchObject({ status: 0 })
+    } finally {
+      await user.remove()
+    }
+  })
+})

@@ -1,6 +1,6 @@
 // An installation from nothing by its own commands, as an unprivileged user: init, up, credential, capability, run;
 // and what a second `up` says.
-import { readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Command, documentOf } from '../support/chio.js'
@@ -31,6 +31,13 @@ describe('a single user', () => {
     const refused = await user.say(['init', '--json'])
     expect(refused).toMatchObject({ status: 2, stdout: '' })
     expect(documentOf(refused.stderr)['sentence']).toContain(SENTENCE)
+  })
+
+  test('is not asked for together with clients, which it would not have', async () => {
+    const refused = await user.say(['init', '--single-user', '--client', 'root', '--json'])
+    expect(refused).toMatchObject({ status: 2, stdout: '' })
+    expect(documentOf(refused.stderr)['sentence']).toContain('expected --client or --single-user, got both')
+    expect(existsSync(user.state)).toBe(false)
   })
 
   test('makes an installation once, private to its user', async () => {
@@ -118,6 +125,13 @@ describe('a single user', () => {
 
   test('ends both daemons with their command, and leaves no process', async () => {
     expect(await up.stop()).toMatchObject({ status: 0 })
+    await expect.poll(ofInstallation).toEqual([])
+  })
+
+  test('ends both as well when its terminal closes', async () => {
+    up = user.start(['up', '--state', user.state])
+    await up.says('Serving ')
+    expect(await up.stop('SIGHUP')).toMatchObject({ status: 0, signal: null })
     await expect.poll(ofInstallation).toEqual([])
   })
 

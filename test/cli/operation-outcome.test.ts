@@ -59,6 +59,26 @@ describe('the recorded outcome of a run whose host died', () => {
   })
 })
 
+test('a journal that cannot be written hides no answer: 75 and never not started, until there is room', async () => {
+  const body = 'x'.repeat(4_000)
+  world.provider.behave(({ socket }) => answer(socket, body))
+  const { hits } = world.provider
+  const state = ['--state', world.trial.layout.state]
+  const fileBytes = 24_576
+  const run = await chio(['run', '--capability', world.grant.grantId, '--json', ...state], { fileBytes })
+  const told = documentOf(run.stderr)
+  expect(told).toMatchObject({ code: 'storage', outcome: 'completed' })
+  expect(run.status).toBe(75)
+  const operationId = String(told['operationId'])
+  const again = await chio(['operation', 'outcome', operationId, '--json', ...state], { fileBytes })
+  expect(documentOf(again.stderr)).toMatchObject({ code: 'storage', outcome: 'completed', operationId })
+  expect(again.status).toBe(75)
+  expect(await outcome(operationId)).toMatchObject({ status: 0, stderr: '' })
+  expect((await world.operation(operationId)).state).toBe('completed')
+  expect(world.provider.hits).toBe(hits + 1)
+  world.provider.behave(({ socket }) => answer(socket, 'ok'))
+})
+
 test('an answer that was refused ends with 75 here as well', async () => {
   world.provider.behave(({ socket }) => answer(socket, world.token))
   const run = await world.run()

@@ -1,8 +1,9 @@
 // What an operator writes and what a command says back: spans, headers, bodies, secrets; and foreign text, which a
 // terminal must not obey.
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { readSecret } from '../../cli/credential.js'
 import { parseSeconds } from '../../cli/duration.js'
@@ -10,6 +11,7 @@ import { namedText } from '../../cli/named-text.js'
 import { fail, jsonLine, marked, milliseconds, print, visible } from '../../cli/output.js'
 import { parseHeader, readBody } from '../../cli/request-input.js'
 import { defaultState, findState, layoutOfState } from '../../cli/state.js'
+import { findUsers } from '../../cli/users.js'
 import { ERROR_CODES, type ErrorCode } from '../../protocol/error-codes.js'
 import { BrokerError } from '../../protocol/errors.js'
 import { catchOutput } from '../support/caught-output.js'
@@ -222,6 +224,19 @@ describe('a refusal', () => {
     )
   })
 
+  test('of a working folder that is gone says so', () => {
+    const gone = mkdtempSync(join(tmpdir(), 'chio-gone-'))
+    const script = 'cd "$1" && rmdir "$1" && exec "$2" -e "process.cwd()"'
+    const { stderr } = spawnSync('/bin/sh', ['-c', script, 'sh', gone, process.execPath], {
+      encoding: 'utf8',
+    })
+    expect(stderr).toContain('uv_cwd')
+    const error = Object.assign(new Error('uv_cwd'), { code: 'ENOENT', syscall: 'uv_cwd' })
+    expect(told(error, false).text).toContain(
+      'working folder refused: expected one that stands, got ENOENT; go to another folder',
+    )
+  })
+
   test('that nobody foresaw keeps its stack and is 1', () => {
     const { text, exitCode } = told(new Error('ours to mend'), true)
     expect(text).toContain('    at ')
@@ -244,6 +259,10 @@ test('milliseconds have three digits', () => {
   ])
 })
 
+test('a client that is named twice, or by name and by uid, is one', () => {
+  expect(findUsers(['root', '0', 'root'])).toEqual([{ name: 'root', uid: 0, gid: 0 }])
+})
+
 describe('the state folder', () => {
   test('is the named one, else of the environment, else the own one where it stands', () => {
     const own = join(folder, 'chio')
@@ -252,6 +271,21 @@ describe('the state folder', () => {
     expect(findState('/named', { CHIO_STATE: '/somewhere' })).toBe('/named')
     mkdirSync(own)
     expect(findState(undefined, { XDG_STATE_HOME: folder })).toBe(own)
+  })
+
+  test.each(['', '..', 'x/y'])('is never relative: %j in HOME or XDG_STATE_HOME names none', name => {
+    for (const environment of [
+      { HOME: name },
+      { XDG_STATE_HOME: name },
+      { XDG_STATE_HOME: name, HOME: name },
+    ]) {
+      const found = findState(undefined, environment)
+      expect(isAbsolute(found)).toBe(true)
+      expect(() => layoutOfState(found)).not.toThrow()
+    }
+    expect(findState(undefined, { XDG_STATE_HOME: `${folder}/a//..` })).toBe(
+      findState(undefined, { XDG_STATE_HOME: folder }),
+    )
   })
 
   test('has its sockets below /run for the system and below itself otherwise', () => {

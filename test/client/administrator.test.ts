@@ -66,7 +66,18 @@ describe('an administrator', () => {
     const refusal = await refusalOf(() =>
       misled.provision({ credential: credential(3), placement, secret: secret() }),
     )
-    expect(refusal.code).toBe('authorization_denied')
+    expect(refusal).toMatchObject({ code: 'authorization_denied', outcome: 'unknown' })
+  })
+
+  test('does not know of a change whose receipt cannot be read', async () => {
+    const socketPath = join(world.folder, 'unreadable', 'sock')
+    const fake = await startFakeBroker(socketPath)
+    fake.answer = () => acceptedFrame({}, { operation: 'provision', response: Buffer.from('null') })
+    const refusal = await refusalOf(() =>
+      administrator({ socketPath }).provision({ credential: credential(6), placement, secret: secret() }),
+    )
+    expect(refusal).toMatchObject({ code: 'broker_unavailable', outcome: 'unknown' })
+    await fake.close()
   })
 
   test('does not believe the receipt of another command, though it is rightly signed', async () => {
@@ -79,7 +90,7 @@ describe('an administrator', () => {
       const refusal = await refusalOf(() =>
         misled.provision({ credential: credential(version), placement, secret: secret() }),
       )
-      expect(refusal.code).toBe('authorization_denied')
+      expect(refusal).toMatchObject({ code: 'authorization_denied', outcome: 'unknown' })
       expect(refusal.message).toContain('mutation receipt requestId refused')
     }
     await fake.close()

@@ -118,7 +118,7 @@ describe('a call to the kernel', () => {
   })
 
   test('refuses the result of another operation', async () => {
-    expect(await release()).toMatchObject({ code: 'invalid_request' })
+    expect(await release()).toMatchObject({ code: 'kernel_unavailable', outcome: 'not_started' })
   })
 
   test('refuses an answer that is none, or to nobody, and connects anew for the next call', async () => {

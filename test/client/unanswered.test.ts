@@ -9,6 +9,7 @@ import type { BrokerError } from '../../protocol/errors.js'
 import type { Listener } from '../../system/listener.js'
 import { signAdminRequest } from '../../protocol/administration.js'
 import { signingKey } from '../../protocol/keys.js'
+import { SteppedClock } from '../support/clock.js'
 import { deadlineIn } from '../support/descriptors.js'
 import { makeSocketFolder, serve, type SocketFolder } from '../support/test-listener.js'
 
@@ -33,6 +34,33 @@ async function endWithoutAnswer(mode: 'exchange' | 'stream'): Promise<void> {
       await connection.readFrame({ maximumFrameBytes: 65_536, deadlineBootNs: deadlineIn(5_000) })
     },
   })
+}
+
+/** Reads one request, answers with these bytes and ends. */
+async function answerWith(body: Uint8Array): Promise<void> {
+  listener = await serve(place.path, {
+    mode: 'exchange',
+    onConnection: async connection => {
+      await connection.readFrame({ maximumFrameBytes: 65_536, deadlineBootNs: deadlineIn(5_000) })
+      await connection.writeFrame(body, deadlineIn(5_000))
+    },
+  })
+}
+
+/** Reads requests and says nothing to them. @returns the moment when the first has come. */
+async function staySilent(): Promise<{ readonly asked: Promise<void> }> {
+  let askedNow = (): void => undefined
+  const asked = new Promise<void>(resolve => (askedNow = resolve))
+  listener = await serve(place.path, {
+    mode: 'stream',
+    onConnection: async connection => {
+      for (;;) {
+        await connection.readFrame({ maximumFrameBytes: 65_536, deadlineBootNs: null })
+        askedNow()
+      }
+    },
+  })
+  return { asked }
 }
 
 function pins() {
@@ -82,6 +110,31 @@ describe('a broker that ends without an answer', () => {
   })
 })
 
+describe('an answer that is none of a broker', () => {
+  const NULL = Buffer.from('null')
+
+  test.each(['provision', 'disable', 'revoke'] as const)(
+    'leaves %s unknown, and blames nothing in the request',
+    async operation => {
+      await answerWith(NULL)
+      const client = new BrokerClient(pins(), systemClock)
+      const request = { operation, payload: new Uint8Array(1), tenantScope: 'tenant' }
+      expect(await refusalOf(client.administer(request, authorization()))).toEqual({
+        code: 'broker_unavailable',
+        outcome: 'unknown',
+      })
+    },
+  )
+
+  test('tells who asks for the slot that nothing was started', async () => {
+    await answerWith(NULL)
+    expect(await refusalOf(new BrokerClient(pins(), systemClock).slotStatus())).toEqual({
+      code: 'broker_unavailable',
+      outcome: 'not_started',
+    })
+  })
+})
+
 describe('a kernel', () => {
   const revoke = (client: KernelClient) => client.call('revoke_grant', { grantId: 'g' }, authorization())
 
@@ -92,6 +145,21 @@ describe('a kernel', () => {
     expect(await refusalOf(client.call('list', { limit: 1 }))).toEqual({
       code: 'kernel_unavailable',
       outcome: 'not_started',
+    })
+    client.close()
+  })
+
+  test('that says nothing in time leaves a revocation unknown, and is not told to be gone', async () => {
+    const { asked } = await staySilent()
+    const clock = new SteppedClock()
+    const client = new KernelClient(pins(), clock)
+    const told = revoke(client).catch((error: unknown) => error)
+    await asked
+    clock.runOn(11_000)
+    expect(await told).toMatchObject({
+      code: 'kernel_unavailable',
+      outcome: 'unknown',
+      message: expect.stringContaining('nothing came within 10 s') as string,
     })
     client.close()
   })

@@ -42,6 +42,15 @@ describe('the daemon', () => {
     expect(broker.lines.at(-1)).toMatchObject({ event: 'stopped' })
   })
 
+  test('hears a signal to end from the moment at which it says that it serves', async () => {
+    const broker = launch()
+    broker.child.stderr?.on('data', (chunk: Buffer) => {
+      if (chunk.includes('"event":"ready"')) broker.child.kill('SIGTERM')
+    })
+    expect(await broker.ended()).toBe(0)
+    expect(broker.lines.at(-1)).toMatchObject({ event: 'stopped' })
+  })
+
   test('starts without its authority, and serves once that is there', async () => {
     await world.authority.close()
     await serving()
@@ -61,19 +70,29 @@ describe('the daemon', () => {
     expect((await world.client.slotStatus()).state).toBe('free')
   })
 
-  test('finishes what it dispatched before it ends, and takes nothing new', async () => {
-    const broker = await serving()
-    world.provider.behave(async ({ socket }) => {
-      await delay(500)
-      answer(socket, 'in time')
-    })
-    const attempt = await world.prepared()
-    const submitted = attempt.preparation.stream.submit(soonBootNs())
-    while (world.provider.hits === 0) await delay(5)
-    const ended = broker.stop()
-    expect((await submitted).response.accepted).toBe(true)
-    expect(await ended).toBe(0)
-  })
+  test.each([
+    ['SIGTERM', []],
+    ['SIGINT', []],
+    ['SIGHUP', ['SIGHUP', 'SIGTERM']],
+  ] as const)(
+    'at %s finishes what it dispatched before it ends, and takes nothing new',
+    async (signal, more) => {
+      const broker = await serving()
+      world.provider.behave(async ({ socket }) => {
+        await delay(500)
+        answer(socket, 'in time')
+      })
+      const attempt = await world.prepared()
+      const submitted = attempt.preparation.stream.submit(soonBootNs())
+      while (world.provider.hits === 0) await delay(5)
+      const ended = broker.stop(signal)
+      await delay(50)
+      // A closing terminal says it again, and who started the daemon says it in other words: neither is impatience.
+      for (const next of more) broker.child.kill(next)
+      expect((await submitted).response.accepted).toBe(true)
+      expect(await ended).toBe(0)
+    },
+  )
 
   test('recovers a socket that a killed daemon left, and settles its attempts', async () => {
     const broker = await serving()

@@ -31,6 +31,15 @@ const delivery = (changes: object = {}) => ({
 })
 
 describe('the configuration of a kernel', () => {
+  test('that is not there is refused by its path', () => {
+    expect(() => readKernelConfig('/nonexistent/config.json')).toThrow(
+      expect.objectContaining({
+        code: 'invalid_configuration',
+        message: 'configuration file /nonexistent/config.json refused: expected a readable file, got ENOENT',
+      }) as never,
+    )
+  })
+
   test('is read as it was written', () => {
     expect(parse(document())).toEqual(kernelConfig('/state', people))
   })

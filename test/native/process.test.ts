@@ -39,3 +39,29 @@ describe('forbidding dumps', () => {
     }
   })
 })
+
+describe('the signal of the debugger', () => {
+  /** Whether a debugger is open half a second after SIGUSR1. */
+  const signalled = (harden: string) =>
+    runNode(`
+      process.debugPort = 0
+      ${harden}
+      process.kill(process.pid, 'SIGUSR1')
+      setTimeout(() => {
+        console.log(require('node:inspector').url() === undefined ? 'closed' : 'open')
+        process.exit()
+      }, 500)`).stdout.trim()
+
+  test('does nothing, where it opens one in every other Node process', () => {
+    expect(signalled('')).toBe('open')
+    expect(signalled('addon.ignoreDebuggerSignal()')).toBe('closed')
+  })
+
+  test('is as ever in a program that is started', () => {
+    const run = runNode(`
+      addon.ignoreDebuggerSignal()
+      const { spawnSync } = require('node:child_process')
+      console.log(spawnSync('/bin/sh', ['-c', 'kill -USR1 $$; echo ignored']).signal)`)
+    expect(run.stdout.trim()).toBe('SIGUSR1')
+  })
+})

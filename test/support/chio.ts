@@ -15,6 +15,8 @@ export interface CommandOptions {
   readonly root?: string
   readonly program?: 'chio' | 'chio-brokerd' | 'chio-kerneld' | 'demo'
   readonly directory?: string
+  /** The longest file that it may write: what a full disk is to a test that may mount nothing. */
+  readonly fileBytes?: number
 }
 
 export interface Ended {
@@ -34,7 +36,10 @@ export class Command {
     const { uid, program = 'chio', root = packageRoot() } = options
     const user =
       uid === undefined ? [] : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--']
+    const { fileBytes } = options
+    const limit = fileBytes === undefined ? [] : ['prlimit', `--fsize=${fileBytes}`, '--']
     const [command = '', ...rest] = [
+      ...limit,
       ...user,
       process.execPath,
       join(root, 'dist', 'bin', `${program}.js`),

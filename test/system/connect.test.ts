@@ -214,7 +214,10 @@ describe('a persistent connection', () => {
       await say(connection, id)
     })
     const asking = rpc()
-    await expect(ask(asking, 'late', 50)).rejects.toMatchObject({ code: 'deadline_expired' })
+    await expect(ask(asking, 'late', 50)).rejects.toMatchObject({
+      code: 'deadline_expired',
+      outcome: 'unknown',
+    })
     await delay(150)
     expect(await ask(asking, 'next')).toBe('next:answer')
     asking.close()

@@ -138,6 +138,27 @@ describe('start-up hygiene of a process', () => {
     await child.ended()
   })
 
+  test('opens no debugger at SIGUSR1, and refuses to start where one is open', async () => {
+    const child = startChild(
+      `const { startupHygiene } = await compiled('system/startup')
+       const inspector = await import('node:inspector')
+       process.debugPort = 0
+       startupHygiene({ execArgv: [] })
+       process.kill(process.pid, 'SIGUSR1')
+       await new Promise(resolve => setTimeout(resolve, 500))
+       say({ open: inspector.url() !== undefined })
+       inspector.open(0)
+       try { startupHygiene({ execArgv: [] }); say({}) } catch (error) { say({ code: error.code, message: error.message }) }
+       inspector.close()`,
+    )
+    expect(await child.next()).toEqual({ open: false })
+    expect(await child.next()).toEqual({
+      code: 'hostile_environment',
+      message: expect.stringContaining('expected no open debugger, got one') as string,
+    })
+    await child.ended()
+  })
+
   test('forbids dumps, so that the same uid cannot read its environment, and sets a private umask', async () => {
     const child = startChild(START)
     expect(await child.next()).toEqual({ ok: true, umask: 0o077 })
