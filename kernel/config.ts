@@ -160,6 +160,14 @@ const members = exactly({
 })
 type Members = Shaped<typeof members>
 
+const socketsOf = ({ authoritySocketPath, broker: pinned, hostSocketPath }: Members): string[] => [
+  authoritySocketPath,
+  hostSocketPath,
+  pinned.socketPath,
+]
+const listenPathOf = ({ callerDelivery: given }: Members): string | null =>
+  given?.listen != null && 'path' in given.listen ? given.listen.path : null
+
 const isMonetary = ({ toolCalls: given }: Members): boolean =>
   given?.tools.some(({ effectClass }) => effectClass === 'monetary') === true
 
@@ -175,8 +183,19 @@ const durable = also(
     expected: '`monetary` only beside a monetary tool in `toolCalls`: it would promise nothing',
   },
 )
+/** A call of such a tool could never be answered. */
+const approvable = also(
+  durable,
+  given => given.toolCalls?.tools.every(tool => tool.requiredApprovals <= given.approvers.length) ?? true,
+  { at: 'toolCalls.tools', expected: 'each `requiredApprovals` to be at most the number of `approvers`' },
+)
+/** Two listeners would take the path from each other. */
+const apart = also(approvable, given => !socketsOf(given).includes(listenPathOf(given) ?? ''), {
+  at: 'callerDelivery.listen.path',
+  expected: 'a socket apart from those of the kernel and the broker',
+})
 const KernelConfigShape = also(
-  also(durable, ({ durableMode, unsafeDevelopment }) => durableMode !== 'off' || unsafeDevelopment, {
+  also(apart, ({ durableMode, unsafeDevelopment }) => durableMode !== 'off' || unsafeDevelopment, {
     at: 'durableMode',
     expected: '`off` only beside `"unsafeDevelopment": true`',
   }),
@@ -217,8 +236,8 @@ function readFile(path: string): Uint8Array {
 
 /** The configuration itself. @throws BrokerError `state_elsewhere` when it is that of another installation. */
 export function ownKernelConfig(path: string, config: KernelConfig): KernelConfig {
-  const { authoritySocketPath, broker: pinned, hostSocketPath, stateDirectory } = config
-  const socketPaths = [hostSocketPath, authoritySocketPath, pinned.socketPath]
+  const { stateDirectory } = config
+  const socketPaths = [...socketsOf(config), listenPathOf(config) ?? []].flat()
   assertOwnStore(path, KERNEL_STORE_FILE, { stateDirectory, socketPaths })
   return config
 }

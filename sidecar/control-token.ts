@@ -10,6 +10,11 @@ import { type KeySource, readSecret } from '../system/key-file.js'
 const WHAT = 'control token'
 /** Room for the line end that editors and `echo` leave. */
 const MAXIMUM_OUTER_BYTES = 2
+/** What a file of one may hold. */
+export const CONTROL_TOKEN_FILE_BYTES = {
+  maximum: MAXIMUM_CONTROL_TOKEN_BYTES + MAXIMUM_OUTER_BYTES,
+  minimum: 1,
+}
 const FORM_BASE = 0x0100_0193
 
 /**
@@ -17,8 +22,8 @@ const FORM_BASE = 0x0100_0193
  * @throws BrokerError `custody`; `invalid_configuration` for what is no bearer token of 1..512 bytes.
  */
 export function readControlToken(source: KeySource): ControlToken {
-  const maximumBytes = MAXIMUM_CONTROL_TOKEN_BYTES + MAXIMUM_OUTER_BYTES
-  const bytes = readSecret(source, WHAT, { minimumBytes: 1, maximumBytes })
+  const { maximum: maximumBytes, minimum: minimumBytes } = CONTROL_TOKEN_FILE_BYTES
+  const bytes = readSecret(source, WHAT, { minimumBytes, maximumBytes })
   try {
     return new ControlToken(Buffer.from(bytes).toString('latin1').trim())
   } finally {

@@ -25,14 +25,20 @@ export interface ToolCallSettings {
   readonly guards?: readonly CallGuard[]
 }
 
-/** @throws BrokerError `invalid_configuration` for a tool that is registered twice, or has more guards than a call may. */
+/**
+ * @throws BrokerError `invalid_configuration` for a tool that is registered twice, needs more approvals than there are
+ * approvers, or has more guards than a call may.
+ */
 export function callPolicyOf(
   { config, keys }: Pick<KernelParts, 'config' | 'keys'>,
   { guards = [], issuers = [], targets }: ToolCallSettings = { targets: [] },
   executor: CallerExecutor | null = pinnedExecutor(config),
 ): CallPolicy {
   const configured = config.toolCalls ?? { issuers: [], tools: [] }
-  const tools = knownTools([...configured.tools, ...targets], guards.length)
+  const tools = knownTools([...configured.tools, ...targets], {
+    approversCount: config.approvers.length,
+    commonGuardsCount: guards.length,
+  })
   return {
     approvals: {
       pins: { approvers: config.approvers, policyAuthority: keys.kernel.publicKey },
@@ -51,7 +57,10 @@ export function callPolicyOf(
 
 function knownTools(
   registered: readonly RegisteredTool[],
-  commonGuardsCount: number,
+  {
+    approversCount,
+    commonGuardsCount,
+  }: { readonly approversCount: number; readonly commonGuardsCount: number },
 ): ReadonlyMap<string, KnownTool> {
   const tools = new Map<string, KnownTool>()
   for (const {
@@ -64,6 +73,9 @@ function knownTools(
   } of registered) {
     const name = nameOf(serverId, toolName)
     if (tools.has(name)) twice(serverId, toolName)
+    if (requiredApprovals > approversCount) {
+      tooFew(`${toolName} on ${serverId}`, { approversCount, requiredApprovals })
+    }
     const own = argumentGuardsOf({ guards })
     if (own.length + commonGuardsCount > MAXIMUM_CALL_GUARDS_COUNT) {
       tooMany(`${toolName} on ${serverId}`, own.length + commonGuardsCount)
@@ -86,6 +98,17 @@ function twice(serverId: string, toolName: string): never {
   throw new BrokerError(
     'invalid_configuration',
     `tool ${toolName} on ${serverId} refused: expected it registered once, got it twice`,
+  )
+}
+
+/** Every call of it would be refused, whoever asks. */
+function tooFew(
+  tool: string,
+  { approversCount, requiredApprovals }: { approversCount: number; requiredApprovals: number },
+): never {
+  throw new BrokerError(
+    'invalid_configuration',
+    `tool ${tool} refused: expected at least ${requiredApprovals} approvers for its requiredApprovals, got ${approversCount}`,
   )
 }
 

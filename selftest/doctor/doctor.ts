@@ -2,6 +2,7 @@
 // no daemon, connects to none, opens no key, and leaves nothing behind.
 import type { Layout } from '../../system/layout.js'
 import { findBubblewrapOf, judgeBubblewrap } from './bubblewrap.js'
+import { findCallerRoutes, judgeCallerRoutes } from './caller-routes.js'
 import { findCage, judgeCage } from './cage.js'
 import type { Check } from './check.js'
 import { findClocks, judgeClocks } from './clocks.js'
@@ -58,5 +59,6 @@ function judgeInside(installation: Installation): Check[] {
     judgeKeyFiles(findKeyFiles(installation)),
     judgeConfiguration(configuration),
     judgeLoopbackProviders(configuration.broker),
+    judgeCallerRoutes(findCallerRoutes(configuration.kernel, installation.identities)),
   ]
 }

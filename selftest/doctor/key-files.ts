@@ -48,7 +48,7 @@ function hostUids({ isClient, layout }: Installation): number[] {
 
 export function judgeKeyFiles(files: readonly KeyFileFound[]): Check {
   const hidden = files.filter(({ look }) => look.kind === 'hidden')
-  const faults = files.flatMap(file => faultOf(file) ?? [])
+  const faults = files.flatMap(file => secretFileFault(file, KEY) ?? [])
   const [first] = faults
   if (first !== undefined) {
     const more = faults.length > 1 ? `, and ${faults.length - 1} more` : ''
@@ -63,8 +63,22 @@ export function judgeKeyFiles(files: readonly KeyFileFound[]): Check {
   )
 }
 
-function faultOf({ look, ownerUid, path }: KeyFileFound): { text: string; remedy: string } | undefined {
-  const restore = `put the key back from your backup: a new one makes a new installation`
+const KEY: SecretFileRule = {
+  bytes: { maximum: KEY_BYTES, minimum: KEY_BYTES },
+  restore: 'put the key back from your backup: a new one makes a new installation',
+}
+
+/** What a file of a secret must hold, and what to do where it is gone. */
+export interface SecretFileRule {
+  readonly bytes: { readonly minimum: number; readonly maximum: number }
+  readonly restore: string
+}
+
+/** What is wrong with the file of a secret, as far as it can be seen from outside; nothing of what is hidden. */
+export function secretFileFault(
+  { look, ownerUid, path }: KeyFileFound,
+  { bytes: { maximum, minimum }, restore }: SecretFileRule,
+): { text: string; remedy: string } | undefined {
   if (look.kind === 'hidden') return undefined
   if (look.kind === 'absent') return { text: `${path} is missing`, remedy: restore }
   if (look.kind !== 'file') return { text: `${path} is no regular file`, remedy: restore }
@@ -79,7 +93,9 @@ function faultOf({ look, ownerUid, path }: KeyFileFound): { text: string; remedy
     const remedy = `find and remove the other name: find ${dirname(path)} -samefile ${path}`
     return { text: `${path} has ${look.links} links`, remedy }
   }
-  if (look.bytes !== KEY_BYTES)
-    return { text: `${path} has ${look.bytes} bytes, not ${KEY_BYTES}`, remedy: restore }
+  if (look.bytes < minimum || look.bytes > maximum) {
+    const fitting = minimum === maximum ? `${minimum}` : `${minimum} to ${maximum}`
+    return { text: `${path} has ${look.bytes} bytes, not ${fitting}`, remedy: restore }
+  }
   return undefined
 }

@@ -32,12 +32,15 @@ export function findSockets(layout: Layout, identities: Identities | null): Sock
     if (identities === null || owner === undefined || bytes > MAXIMUM_SOCKET_PATH_BYTES)
       return { path, bytes, refusal: null, isThere }
     const socketGid = areSeparate(identities) ? owner.gid : null
-    return { path, bytes, refusal: refusalOf(path, { ownerUid: owner.uid, socketGid }), isThere }
+    return { path, bytes, refusal: socketRefusal(path, { ownerUid: owner.uid, socketGid }), isThere }
   })
 }
 
 /** A folder that is not there is made when the daemons start; a socket in it that we may not see is not ours. */
-function refusalOf(path: string, owner: { ownerUid: number; socketGid: number | null }): string | null {
+export function socketRefusal(
+  path: string,
+  owner: { ownerUid: number; socketGid: number | null },
+): string | null {
   if (lookAt(dirname(path)).kind === 'absent') return null
   try {
     assertSocketDirectory(dirname(path), owner)

@@ -3,8 +3,8 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { headPathOf } from '../../executor/ledger-head.js'
-import { SeededRandom } from '../../bench/seeded-random.js'
 import { isBrokerError } from '../../protocol/errors.js'
+import { Random } from '../../selftest/fuzz/random.js'
 import { FULL_RUN_TIMEOUT_MS, fullCount } from '../support/counts.js'
 import { authorizationOf, EXECUTOR_KEY, ExecutorWorld, hexOf } from '../support/executor-world.js'
 
@@ -24,13 +24,13 @@ beforeAll(async () => {
 afterAll(() => world.end())
 
 /** The state before, in the very files, but for one byte of one of them. */
-function flipOne(random: SeededRandom): string {
+function flipOne(random: Random): string {
   for (const { bytes, path } of kept) writeFileSync(path, bytes)
   writeFileSync(`${world.folder}/owner.lock`, '')
   for (const rest of ['-wal', '-shm']) rmSync(`${world.path}${rest}`, { force: true })
-  const { bytes, path } = kept[random.next() < 0.2 ? 1 : 0] ?? { bytes: Buffer.alloc(0), path: '' }
-  const at = Math.floor(random.next() * bytes.length)
-  const mask = 1 + Math.floor(random.next() * 255)
+  const { bytes, path } = kept[random.once(5) ? 1 : 0] ?? { bytes: Buffer.alloc(0), path: '' }
+  const at = random.below(bytes.length)
+  const mask = 1 + random.below(255)
   const flipped = Buffer.from(bytes)
   flipped[at] = (flipped[at] ?? 0) ^ mask
   writeFileSync(path, flipped)
@@ -50,7 +50,7 @@ async function toldThen(): Promise<string> {
 test(
   `${FLIPS} single bytes that changed, each alone`,
   async () => {
-    const random = new SeededRandom(seed)
+    const random = new Random(seed)
     const told = new Map<string, number>()
     for (let round = 0; round < FLIPS; round += 1) {
       const flip = flipOne(random)

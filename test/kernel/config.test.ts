@@ -107,6 +107,16 @@ describe('the configuration of a kernel', () => {
       { toolCalls: { issuers: [], tools: [] } },
       /toolCalls.tools: expected 1 to 1024/,
     ],
+    [
+      'a tool that nobody could approve',
+      calls({ ...TOOL, requiredApprovals: 1 }),
+      /toolCalls\.tools: expected each `requiredApprovals` to be at most the number of `approvers`/,
+    ],
+    [
+      'caller routes on the socket of the hosts',
+      { callerDelivery: { ...delivery(), listen: { path: document()['hostSocketPath'] } } },
+      /callerDelivery\.listen\.path: expected a socket apart/,
+    ],
     ['a tool twice', calls(TOOL, TOOL), /toolCalls.tools: expected each tool of a server once/],
     ['a tool without its effect', calls({ serverId: 'notes', toolName: 'append' }), /tools.0.effectClass/],
     [

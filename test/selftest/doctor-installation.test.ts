@@ -28,42 +28,21 @@ import { findKeyFiles, judgeKeyFiles, type KeyFileFound } from '../../selftest/d
 import { judgeLoopbackProviders } from '../../selftest/doctor/loopback-providers.js'
 import { findSockets, judgeSockets } from '../../selftest/doctor/sockets.js'
 import { findUsers, judgeUsers, type UsersFound } from '../../selftest/doctor/users.js'
-import { makeInstallation } from '../../system/installation.js'
 import { type Layout, layoutOf } from '../../system/layout.js'
+import { expectLine, ownInstallation } from '../support/doctored-installation.js'
 
 let folder: string
 let layout: Layout
 let installation: Installation
 
-function make(state: string): Layout {
-  const self = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
-  const made = layoutOf(state)
-  makeInstallation({
-    layout: made,
-    identities: { broker: self, kernel: self, cage: null },
-    administrator: self,
-    clients: [{ ...self, gids: [self.gid] }],
-    tenantScope: 'doctor',
-    localProviders: [],
-  })
-  return made
-}
-
 beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'chio-doctor-test-')))
-  layout = make(join(folder, 'state'))
+  layout = ownInstallation(join(folder, 'state'))
   const found = findInstallation(layout)
   if (found.kind !== 'made') throw new Error(`expected an installation, got ${found.kind}`)
   installation = found.installation
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
-
-function expectLine(check: Check, verdict: Check['verdict'], found: RegExp, remedy: RegExp | null): void {
-  expect([check.name, check.verdict]).toEqual([check.name, verdict])
-  expect(check.found).toMatch(found)
-  if (remedy === null) expect(check.remedy).toBeNull()
-  else expect(check.remedy).toMatch(remedy)
-}
 
 /** As an operator would with an editor. */
 function edit(path: string, change: (document: Record<string, unknown>) => void): void {
@@ -87,7 +66,7 @@ describe('an installation', () => {
     expect(checks.map(({ name }) => name)).toEqual(
       (
         'platform user-namespaces bubblewrap seccomp peer-handles clocks durable-writes environment ' +
-        'installation users sockets groups keys configuration loopback-providers cage'
+        'installation users sockets groups keys configuration loopback-providers caller-routes cage'
       ).split(' '),
     )
     expect(checks.filter(({ verdict }) => verdict === 'missing')).toEqual([])

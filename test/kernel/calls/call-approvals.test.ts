@@ -251,12 +251,19 @@ test('a call under the longest id of a token is listed as every other', async ()
   expect(approvals).toMatchObject([{ grantId: 'c'.repeat(400), operationId }])
 })
 
-test('a call that needs more approvers than there are is refused before anything is held', async () => {
-  const many = await openCallApprovals(APPROVERS.length + 1)
+test('a call whose grant asks for an approver where there is none is refused before anything is held', async () => {
+  const nobody = await openCallApprovals(0, { approvers: [] })
+  const constraints = [{ type: 'require_approval_above', value: { threshold_units: 0 } }] as const
   try {
-    const refused = await preflight(many.kernel, callUnder(many.token()))
+    const refused = await preflight(nobody.kernel, callUnder(nobody.token({ constraints })))
     expect(refused).toMatchObject({ code: 'approval_unavailable', operationId: null, verdict: 'deny' })
   } finally {
-    await many.kernel.remove()
+    await nobody.kernel.remove()
   }
+})
+
+test('a tool that needs more approvers than there are is refused with the settings, by its name', async () => {
+  await expect(openCallApprovals(APPROVERS.length + 1)).rejects.toThrow(
+    /tool append on notes refused: expected at least 4 approvers for its requiredApprovals, got 3/,
+  )
 })
