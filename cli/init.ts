@@ -28,18 +28,7 @@ export interface InitOptions extends CommonOptions {
 /** Makes an installation and provisions both stores. */
 export async function initialise(options: InitOptions): Promise<void> {
   const isRoot = process.geteuid?.() === 0
-  if (!isRoot && options.singleUser !== true) {
-    throw new BrokerError(
-      'usage',
-      'init refused: expected root, or --single-user, got another user without it; a single-user layout protects against the caged tool only, not against other processes of this user',
-    )
-  }
-  if (options.singleUser === true && options.client.length > 0) {
-    throw new BrokerError(
-      'usage',
-      'init refused: expected --client or --single-user, got both; a single-user layout has one client, its user',
-    )
-  }
+  assertLayoutNamed(options, isRoot)
   const layout = layoutOfState(resolve(options.state ?? namedState() ?? defaultState()))
   assertSocketsFit(layout)
   const localProviders = parseLocalProviders(options.localProvider)
@@ -68,6 +57,21 @@ export async function initialise(options: InitOptions): Promise<void> {
   }
   const lines = [`Installation made in ${layout.state}.`, `Next: chio up --state ${layout.state}`]
   print(options, document, areSeparate(identities) ? lines : [...lines, SINGLE_USER_SENTENCE])
+}
+
+function assertLayoutNamed({ client, singleUser = false }: InitOptions, isRoot: boolean): void {
+  if (!isRoot && !singleUser) {
+    throw new BrokerError(
+      'usage',
+      'init refused: expected root, or --single-user, got another user without it; a single-user layout protects against the caged tool only, not against other processes of this user',
+    )
+  }
+  if (singleUser && client.length > 0) {
+    throw new BrokerError(
+      'usage',
+      'init refused: expected --client or --single-user, got both; a single-user layout has one client, its user',
+    )
+  }
 }
 
 /** Before anything is made: a socket's path is bounded by the system, and STATE stands in all of them. */

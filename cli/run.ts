@@ -42,14 +42,15 @@ function tellWarning({ operationIds, sentence }: StartWarning, { json }: RunOpti
 /** Runs one operation and prints its verified outcome. Exit 1 when the provider was not reached or refused. */
 export async function runTool(command: readonly string[], options: RunOptions): Promise<void> {
   const layout = layoutOfState(findState(options.state))
-  let progress: RunProgress | undefined
-  const listenNoMore = tellInterruption(() => progress, options.json === true)
   const session = openHostSession(layout)
   const requested = {
     grantId: namedText(options.capability, '--capability', MAXIMUM_GRANT_ID_BYTES),
     body: readBody(options.body),
     headers: options.header.map(parseHeader),
   }
+  // Not before: the body may be waited for, and nothing could be heard meanwhile. Until here a signal ends us by itself.
+  let progress: RunProgress | undefined
+  const listenNoMore = tellInterruption(() => progress, options.json === true)
   try {
     if (options.dryRun === true) return await showRequest(session, requested, options)
     const { exec, mcp = false } = options

@@ -2,7 +2,7 @@
 // Must never: fill in a default, follow a link, or admit a key that is weak. What is not written is not on.
 // Source: the broker protocol's daemon configuration, section 16, as `chio.brokerd-config.v1`.
 import { BrokerError } from '../protocol/errors.js'
-import { type JsonValue, parseStrictJson } from '../protocol/json.js'
+import { parseConfigurationJson } from '../protocol/json.js'
 import { admitPublicKey, type PublicKey } from '../protocol/keys.js'
 import {
   MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS,
@@ -147,24 +147,12 @@ function readFile(file: string, rules: Parameters<typeof readRetainedFile>[1]): 
 
 /** @throws BrokerError `invalid_configuration` naming the first member that is refused. */
 export function parseConfig(bytes: Uint8Array): BrokerdConfig {
-  const read = readShape(Config, parseDocument(bytes))
+  const read = readShape(Config, parseConfigurationJson(bytes, 'configuration'))
   if ('faults' in read) return refuseFirst(read.faults)
   const config = read.value
   admitKeys(config)
   checkTogether(config)
   return config
-}
-
-function parseDocument(bytes: Uint8Array): JsonValue {
-  try {
-    return parseStrictJson(bytes, 'configuration')
-  } catch (cause) {
-    const sentence =
-      cause instanceof BrokerError
-        ? cause.message
-        : 'configuration refused: expected strict JSON, got something else'
-    throw new BrokerError('invalid_configuration', sentence, { cause })
-  }
 }
 
 function refuseFirst([fault]: readonly Fault[]): never {

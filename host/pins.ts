@@ -2,7 +2,7 @@
 // owned by root (or the single user). Nothing in them comes from a peer.
 import type { BrokerPins, KernelPins } from '../client/broker-pins.js'
 import { BrokerError } from '../protocol/errors.js'
-import { parseStrictJson } from '../protocol/json.js'
+import { parseConfigurationJson } from '../protocol/json.js'
 import { admitPublicKey, type PublicKey } from '../protocol/keys.js'
 import {
   MAXIMUM_REQUEST_FRAME_BYTES,
@@ -55,7 +55,7 @@ export interface HostPins {
  * @throws BrokerError `invalid_configuration` naming the member, or the key's own refusal.
  */
 export function parseHostPins(bytes: Uint8Array): HostPins {
-  const read = readShape(schema, parseStrictJson(bytes, 'pins.json'))
+  const read = readShape(schema, parseConfigurationJson(bytes, 'pins.json'))
   if ('faults' in read) {
     const { expected, place } = read.faults[0] ?? { expected: 'the documented shape', place: '' }
     throw new BrokerError(

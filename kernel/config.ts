@@ -3,7 +3,7 @@
 // Source: the members of `chio.kerneld-config.v1`.
 import { isAbsolute, resolve } from 'node:path'
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
-import { parseStrictJson } from '../protocol/json.js'
+import { parseConfigurationJson } from '../protocol/json.js'
 import {
   MAXIMUM_ADMINISTRATOR_TOKEN_LIFETIME_SECONDS,
   MAXIMUM_APPROVAL_IDENTIFIER_BYTES,
@@ -208,7 +208,7 @@ export type KernelClientEntry = KernelConfig['clients'][number]
 
 /** @throws BrokerError `invalid_configuration` naming every member that is wrong. */
 export function parseKernelConfig(bytes: Uint8Array): KernelConfig {
-  const read = readShape(KernelConfigShape, parseStrictJson(bytes, 'kernel configuration'))
+  const read = readShape(KernelConfigShape, parseConfigurationJson(bytes, 'kernel configuration'))
   if ('value' in read) return read.value
   const faults = read.faults.map(({ expected, place }) => `${place || 'document'}: expected ${expected}`)
   throw new BrokerError('invalid_configuration', `kernel configuration refused: ${faults.join('; ')}`)

@@ -1,7 +1,7 @@
 // The uids of an installation: one for each process that must not reach another's keys. They are written
 // once by `init` and read by whatever starts the processes.
 import { BrokerError, isBrokerError } from '../protocol/errors.js'
-import { parseStrictJson } from '../protocol/json.js'
+import { parseConfigurationJson } from '../protocol/json.js'
 import { exactly, nullable, readShape, whole, word } from '../protocol/shape.js'
 import { readAdministratorsFile } from './administrators-file.js'
 
@@ -64,7 +64,7 @@ export function readIdentities(path: string): Identities {
       },
     )
   }
-  const read = readShape(schema, parseStrictJson(bytes, 'identities'))
+  const read = readShape(schema, parseConfigurationJson(bytes, 'identities'))
   if ('faults' in read) {
     throw new BrokerError(
       'invalid_configuration',

@@ -1,5 +1,7 @@
 // A run that is told to end, or loses its terminal: what it says, how it ends, and what the owners have on record.
-import { readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { documentOf, startCommand } from '../support/chio.js'
 import { answer } from '../support/provider.js'
@@ -40,7 +42,29 @@ function hearsHangup(pid: number): boolean {
   return (BigInt(`0x${caught}`) & 1n) === 1n
 }
 
+/** The writing end of a pipe, once somebody reads it; undefined before. */
+function writerOf(fifo: string): number | undefined {
+  try {
+    return openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK)
+  } catch {
+    return undefined
+  }
+}
+
 describe('a run that is interrupted', () => {
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    'by %s while it waits for its body ends at once',
+    async signal => {
+      const fifo = join(world.trial.layout.state, `body-${signal}`)
+      execFileSync('mkfifo', [fifo])
+      const command = start('--body', fifo)
+      let writer: number | undefined
+      await expect.poll(() => (writer = writerOf(fifo)), { timeout: 10_000 }).toBeDefined()
+      expect(await command.stop(signal)).toMatchObject({ status: null, signal, stdout: '' })
+      closeSync(writer ?? -1)
+    },
+  )
+
   test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     'by %s after its start says that it may have been sent, and which operation, and ends with 75',
     async signal => {

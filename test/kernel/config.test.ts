@@ -31,6 +31,15 @@ const delivery = (changes: object = {}) => ({
 })
 
 describe('the configuration of a kernel', () => {
+  test.each(['', '\ufeff{}', '{"schema":1,"schema":1}', '['.repeat(100), '{}\0'])(
+    'that is no strict JSON is the fault of a configuration: %j',
+    text => {
+      expect(() => parseKernelConfig(Buffer.from(text))).toThrow(
+        expect.objectContaining({ code: 'invalid_configuration' }) as never,
+      )
+    },
+  )
+
   test('that is not there is refused by its path', () => {
     expect(() => readKernelConfig('/nonexistent/config.json')).toThrow(
       expect.objectContaining({
