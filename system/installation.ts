@@ -63,12 +63,12 @@ function assertNone(layout: Layout): void {
   )
 }
 
-/** What we may not look at is there: it is somebody's. */
+/** What we may not look at is there: it is somebody's. Below a file there is nothing. */
 function stands(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
-  } catch {
-    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ENOTDIR'
   }
 }
 

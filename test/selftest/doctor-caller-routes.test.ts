@@ -35,7 +35,10 @@ describe('caller routes', () => {
   }
   const loopback = { host: '127.0.0.1', port: 9_000 } as const
   const socket = () => ({ path: join(dirname(layout.kernel.hostSocket), 'caller') })
-  beforeEach(() => writeFileSync(token(), 'a-token\n', { mode: 0o600 }))
+  beforeEach(() => {
+    rmSync(token(), { force: true })
+    writeFileSync(token(), 'a-token\n', { mode: 0o600 })
+  })
 
   test('that nobody configured, or that we may not see, are no fault', () => {
     const none = { document: { callerDelivery: null }, kind: 'read' } as const
@@ -71,4 +74,3 @@ describe('caller routes', () => {
     expectLine(judge({ path: join(open, 'caller') }), 'missing', /mode 0700, got mode 0777/, /listen\.path/)
   })
 })
-

@@ -224,7 +224,7 @@ describe('configuration', () => {
   }
 
   function keyOfAnother(): string {
-    const other = make(join(folder, 'other'))
+    const other = ownInstallation(join(folder, 'other'))
     return (JSON.parse(readFileSync(other.pins, 'utf8')) as { brokerReceiptKey: string }).brokerReceiptKey
   }
 
