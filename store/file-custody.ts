@@ -66,13 +66,9 @@ function modeText(stats: BigIntStats): string {
 }
 
 function missing(path: string): BrokerError {
-  return new BrokerError(
-    'store_missing',
-    `store refused: expected ${path} to exist, got nothing; provision it once`,
-    {
-      outcome: 'not_started',
-    },
-  )
+  return new BrokerError('store_missing', `store refused: expected ${path} to exist, got nothing`, {
+    outcome: 'not_started',
+  })
 }
 
 function custody(path: string, expected: string, got: string, next?: string): BrokerError {

@@ -1,6 +1,7 @@
 // Owns the command line of the example: four commands, what each prints, and how it ends.
 // Must never: decide anything; each command has a file of its own.
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { ERROR_CODES } from '../../protocol/error-codes.js'
 import { BrokerError } from '../../protocol/errors.js'
 import type { Cutpoint } from '../../system/cutpoints.js'
 import { startupHygiene } from '../../system/startup.js'
@@ -31,7 +32,11 @@ export async function reviewNote(
     await programOf(atCutpoint).parseAsync([...argv])
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return
-    sayRefusal(error instanceof CommanderError ? misuse(error) : error, argv.includes('--json'))
+    const json = argv.includes('--json')
+    // Without a command it has shown its help already.
+    if (error instanceof CommanderError && error.code === 'commander.help' && !json) {
+      process.exitCode = ERROR_CODES.usage.exitCode
+    } else sayRefusal(error instanceof CommanderError ? misuse(error) : error, json)
   }
 }
 
@@ -130,6 +135,9 @@ async function reportNote(key: string, options: CommonOptions, atCutpoint: Cutpo
   say(options, document, ['Completed: original report reconciled.', '', note.replace(/\n$/, '')])
 }
 
-function misuse({ message }: CommanderError): BrokerError {
+function misuse({ code, message }: CommanderError): BrokerError {
+  if (code === 'commander.help') {
+    return new BrokerError('usage', 'review-note refused: expected one of its commands, got none')
+  }
   return new BrokerError('usage', `review-note refused: ${message.replace(/^error: /, '')}`)
 }

@@ -2,13 +2,13 @@
 // expects and whom it believes stand in files that the host wrote before there was an authorization.
 // Must never: append before the claim is on disk, append twice, or make a ledger where one is missing.
 // Source: `review-note execute`; execute_once of the caller execution ledger.
-import { readFileSync } from 'node:fs'
 import { ExecutorLedger } from '../../executor/index.js'
 import { bootIdentity } from '../../native/clock.js'
 import { CallerAuthorization } from '../../protocol/caller-authorization.js'
 import { CallerReport } from '../../protocol/caller-report.js'
 import { admitPublicKey, type PublicKey } from '../../protocol/keys.js'
 import { cutpointsOf } from '../../system/cutpoints.js'
+import { readRetainedFile } from '../../system/retained-file.js'
 import type { Act } from './act.js'
 import { readPin, readSigningKey } from './host-kernel.js'
 import { ReviewJournal } from './journal.js'
@@ -16,6 +16,10 @@ import { appendedNote } from './note.js'
 import { type Place, requestFiles } from './place.js'
 import { noteOf, readRequest } from './request.js'
 import { readDocument } from './retained.js'
+
+/** 64 hex digits and a line end. */
+const KERNEL_KEY_FILE_BYTES = 65
+const GROUP_OR_OTHERS_WRITE = 0o022
 
 export interface Executed {
   readonly claimId: string
@@ -70,5 +74,10 @@ async function executedOnce(
 
 /** The kernel that the executor believes. */
 function readKernelKey({ host }: Place): PublicKey {
-  return admitPublicKey(readFileSync(host.kernelPublicKey, 'latin1').replace(/\n$/, ''), 'kernel.pub')
+  const line = readRetainedFile(host.kernelPublicKey, {
+    forbiddenMode: GROUP_OR_OTHERS_WRITE,
+    maximumBytes: KERNEL_KEY_FILE_BYTES,
+    ownerUid: process.geteuid?.() ?? 0,
+  })
+  return admitPublicKey(Buffer.from(line).toString('latin1').replace(/\n$/, ''), 'kernel.pub')
 }
