@@ -77,7 +77,8 @@ function ask(route: Route, sent: Sent, { clock, deadlineBootNs }: Patience): Pro
       method: 'POST',
       path: sent.path,
     })
-    const stopWaiting = whenPassed(clock, deadlineBootNs, () => asked.destroy(new Error('no reply in time')))
+    // It ends the wait itself: a request that is destroyed after its head was answered says nothing any more.
+    const stopWaiting = whenPassed(clock, deadlineBootNs, () => lose(new Error('no reply in time')))
     const end = (result: Exchange): void => {
       stopWaiting()
       resolve(result)
@@ -89,6 +90,11 @@ function ask(route: Route, sent: Sent, { clock, deadlineBootNs }: Patience): Pro
     }
     asked.on('socket', socket => socket.once('connect', () => (isConnected = true)))
     asked.on('error', lose)
+    // Without a listener node:http drops the connection without a word to whoever waits.
+    asked.on('upgrade', (_response, socket) => {
+      socket.destroy()
+      lose(new Error('another protocol'))
+    })
     asked.on('response', response => void whole(response).then(end, lose))
     finish(asked, sent.body)
   })

@@ -9,7 +9,7 @@ import { SignedExecutionNonce } from '../../protocol/execution-nonce.js'
 import { KernelReceipt } from '../../protocol/kernel-receipt.js'
 import type { CallAnswer, StartAnswer } from '../../protocol/tool-call-rpc.js'
 import type { Act } from './act.js'
-import { type HostKernel, readPin, withHostKernel } from './host-kernel.js'
+import { type HostKernel, withHostKernel } from './host-kernel.js'
 import { readNote } from './note.js'
 import { type RequestFiles, requestFiles } from './place.js'
 import { retainRequest, type RetainedRequest } from './request.js'
@@ -24,8 +24,9 @@ export interface Authorized {
 export async function authorize(act: Act, file: string, key: string): Promise<Authorized> {
   const files = requestFiles(act.place, key)
   const note = readNote(file)
-  const retained = await retainRequest(act, files, { executor: readPin(act.place), note })
   return withHostKernel(act, async host => {
+    // Under the kernel's lease: of two texts that are given under one key at once, the second finds the first.
+    const retained = await retainRequest(act, files, { executor: host.executor, note })
     const nonce =
       findDocument(files.nonce, SignedExecutionNonce) ?? (await reserved(act, files, { host, retained }))
     return started(act, files, { host, nonce, retained })

@@ -184,6 +184,10 @@ describe('a lost reply', () => {
     ],
     ['no HTTP', socket => socket.end('SSH-2.0-other\r\n')],
     [
+      'another protocol from here on',
+      socket => socket.write('HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n'),
+    ],
+    [
       'too much',
       socket => {
         socket.on('error', () => {})
@@ -232,6 +236,25 @@ describe('a lost reply', () => {
       code: 'reply_lost',
       recovery: { executionNonce: null, requestId, step: 'evaluate' },
     })
+  })
+
+  test.each([
+    ['that is announced again and again', 'HTTP/1.1 103 Early Hints\r\n\r\n', ''],
+    ['whose body never ends', ' ', 'HTTP/1.1 200 OK\r\n\r\n'],
+    ['whose head never ends', 'x-more: 1\r\n', 'HTTP/1.1 200 OK\r\n'],
+  ])('may be one %s', async (_name, drop, first) => {
+    const path = socketPath()
+    const server = createTcpServer(socket => {
+      socket.on('error', () => {})
+      socket.once('data', () => {
+        socket.write(first)
+        const drip = setInterval(() => socket.write(drop), 5)
+        socket.once('close', () => clearInterval(drip))
+      })
+    })
+    await listening(server, path)
+    const client = new SidecarClient({ path }, { clock, timeoutMs: 100 })
+    await expect(client.evaluateToolCall(evaluate)).rejects.toMatchObject({ code: 'reply_lost' })
   })
 
   test('shows nothing that was sent', async () => {
